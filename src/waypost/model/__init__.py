@@ -1,0 +1,85 @@
+"""The values that pass through Waypost. Pure data: nothing here does I/O."""
+
+from waypost.model.content import (
+    ContentCriteria,
+    ContentItem,
+    ContentType,
+    ContentView,
+    Transform,
+    TransformType,
+)
+from waypost.model.hierarchy import (
+    CompressionMetric,
+    ErrorRecord,
+    StageMemory,
+    SummaryLine,
+    TaskContext,
+    TaskStatus,
+)
+from waypost.model.ids import CallerId, MintedId, new_id
+from waypost.model.memory import (
+    Action,
+    Fact,
+    HistoryEntry,
+    Interaction,
+    MemoryChanges,
+    MemoryLink,
+    MemoryRecord,
+    NewMemory,
+)
+from waypost.model.recall import (
+    Factors,
+    Recall,
+    RecalledMemory,
+    RecallRequest,
+    RouteHit,
+    Stored,
+    TimeRange,
+    Weights,
+    Why,
+)
+from waypost.model.times import UtcTime, utc_now
+from waypost.model.vocabulary import LinkKind, MemoryType, Origin, StageType, Tier, Trust
+
+__all__ = [
+    "Action",
+    "CallerId",
+    "CompressionMetric",
+    "ContentCriteria",
+    "ContentItem",
+    "ContentType",
+    "ContentView",
+    "ErrorRecord",
+    "Fact",
+    "Factors",
+    "HistoryEntry",
+    "Interaction",
+    "LinkKind",
+    "MemoryChanges",
+    "MemoryLink",
+    "MemoryRecord",
+    "MemoryType",
+    "MintedId",
+    "NewMemory",
+    "Origin",
+    "Recall",
+    "RecallRequest",
+    "RecalledMemory",
+    "RouteHit",
+    "StageMemory",
+    "StageType",
+    "Stored",
+    "SummaryLine",
+    "TaskContext",
+    "TaskStatus",
+    "Tier",
+    "TimeRange",
+    "Transform",
+    "TransformType",
+    "Trust",
+    "UtcTime",
+    "Weights",
+    "Why",
+    "new_id",
+    "utc_now",
+]

@@ -1,0 +1,120 @@
+"""Tasks, their stages, the summaries above them, and errors."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from waypost.model.base import Value
+from waypost.model.ids import CallerId, MintedId
+from waypost.model.memory import Unit
+from waypost.model.times import UtcTime
+from waypost.model.vocabulary import StageType, Trust
+
+
+class SummaryLine(Value):
+    """One line of a summary and the records that support it."""
+
+    text: str
+    source_ids: tuple[str, ...]
+    pinned: bool = False
+
+
+class StageMemory(Value):
+    """One stage of a task; completing it adds a summary above its memories, never instead."""
+
+    stage_id: MintedId
+    task_id: CallerId
+    agent_id: CallerId
+    stage_type: StageType
+    stage_summary: str = ""
+    summary_lines: tuple[SummaryLine, ...] = ()
+    stage_insights: tuple[str, ...] = ()
+    critical_items: tuple[str, ...] = ()
+    raw_memory_refs: tuple[MintedId, ...] = ()
+    relevance_score: float = 1.0
+    trust: Trust = Trust.MEDIUM
+    original_tokens: int = 0
+    compressed_tokens: int = 0
+    compression_ratio: float = 1.0
+    information_retention: float = 1.0
+    compression_model: str | None = None
+    fallback_reason: str | None = None
+    created_at: UtcTime
+    updated_at: UtcTime
+    completed_at: UtcTime | None = None
+
+
+class TaskStatus(StrEnum):
+    OPEN = "open"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+
+class TaskContext(Value):
+    """One task: what it is for, what binds it, and how far it has come."""
+
+    task_id: CallerId
+    agent_id: CallerId
+    project_id: CallerId | None = None
+    task_goal: str
+    status: TaskStatus = TaskStatus.OPEN
+    outcome: str | None = None
+    current_stage_id: MintedId | None = None
+    task_progress_summary: str = ""
+    summary_lines: tuple[SummaryLine, ...] = ()
+    critical_constraints: tuple[str, ...] = ()
+    performance_metrics: dict[str, float] = Field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    created_at: UtcTime
+    updated_at: UtcTime
+    completed_at: UtcTime | None = None
+
+
+class ErrorRecord(Value):
+    """One failure, with the signature that makes it recognisable when it comes again."""
+
+    error_id: MintedId
+    agent_id: CallerId
+    task_id: CallerId | None = None
+    stage_id: MintedId | None = None
+    memory_id: MintedId | None = None
+    error_type: str
+    error_description: str
+    context_when_occurred: str = ""
+    tool: str | None = None
+    action: str | None = None
+    recovery_action: str | None = None
+    resolved: bool | None = None
+    error_severity: Unit
+    signature: str
+    signature_version: int
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    recorded_at: UtcTime
+
+
+class CompressionMetric(Value):
+    """What one compression cost and kept."""
+
+    metric_id: MintedId
+    agent_id: CallerId
+    task_id: CallerId | None = None
+    stage_id: MintedId | None = None
+    level: str
+    engine: str
+    model_used: str
+    original_tokens: int
+    compressed_tokens: int
+    compression_ratio: float
+    information_retention_score: float
+    pinned_kept: float
+    unsupported: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    reasoning_cost_usd: float
+    cached: bool = False
+    recorded_at: UtcTime
