@@ -1,0 +1,106 @@
+"""The embedded database: one file, one writer, safe for several processes.
+
+Write-ahead log with ``synchronous=FULL``: a commit that returned survives a power
+cut. Writes start with BEGIN IMMEDIATE, so two processes queue instead of failing
+half-way. The bundled SQLite of ``pysqlite3`` is used when it is installed,
+because the WAL-reset race of SQLite 3.7.0–3.51.2 can damage a file that two
+processes share; ``doctor`` names a version inside that range.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from waypost.exceptions import StorageCorrupt, StorageUnavailable
+
+BUSY_TIMEOUT_MS = 30_000
+SAFE_BACKPORTS = ((3, 44, 6), (3, 50, 7))
+FIRST_SAFE_VERSION = (3, 51, 3)
+
+
+def driver() -> ModuleType:
+    """The sqlite3 module in use: the bundled one when installed, else Python's own."""
+    try:
+        return importlib.import_module("pysqlite3.dbapi2")
+    except ImportError:
+        return importlib.import_module("sqlite3")
+
+
+def has_wal_reset_race(version: tuple[int, ...]) -> bool:
+    backported = any(version[:2] == safe[:2] and version >= safe for safe in SAFE_BACKPORTS)
+    return version < FIRST_SAFE_VERSION and not backported
+
+
+class SqliteBackend:
+    dialect = "sqlite"
+    readers = 4
+
+    def __init__(self, path: str) -> None:
+        self.in_memory = path == ":memory:"
+        self.location = "the in-memory database" if self.in_memory else str(path)
+        self.path = None if self.in_memory else Path(path).expanduser().absolute()
+        if self.path is not None:
+            self._check_place(self.path)
+        self.writing = self._engine(begin="BEGIN IMMEDIATE")
+        # An in-memory database lives in one connection, so reads share it with the writer.
+        self.reading = self.writing if self.in_memory else self._engine(begin="BEGIN")
+        if self.in_memory:
+            self.readers = 1
+
+    def become(self, connection: Connection, agent: str | None) -> None:
+        """Nothing to do: isolation on SQLite is the agent_id that every query names."""
+
+    def prepare(self) -> None:
+        from waypost.store.migrate import migrate
+
+        migrate(self.writing)
+
+    def compact(self) -> None:
+        with self.writing.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute("VACUUM")
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @staticmethod
+    def _check_place(path: Path) -> None:
+        if path.is_dir():
+            raise StorageUnavailable(
+                f"{path} is a folder; name a file such as {path / 'memory.db'}"
+            )
+        if not path.parent.is_dir():
+            raise StorageUnavailable(f"the folder {path.parent} does not exist; create it first")
+        if path.is_file() and path.stat().st_size:
+            with path.open("rb") as file:
+                if file.read(16) != b"SQLite format 3\x00":
+                    raise StorageCorrupt(f"{path} is not a Waypost database; choose another file")
+
+    def _engine(self, begin: str) -> Engine:
+        engine = create_engine(
+            f"sqlite:///{self.path or ':memory:'}",
+            module=driver(),
+            poolclass=StaticPool if self.in_memory else QueuePool,
+            connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
+        )
+        event.listen(engine, "connect", _configure)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        return engine
+
+
+def _configure(raw: Any, _: Any) -> None:
+    raw.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "secure_delete = ON",
+        "cache_size = -65536",
+        "temp_store = MEMORY",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
