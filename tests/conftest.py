@@ -1,0 +1,129 @@
+"""Fixtures shared by all tests: real servers, one database, key space or bucket per test.
+
+In CI a server that does not start fails the test; on a developer's machine the
+test is skipped and says why.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.servers import (
+    S3_ACCESS_KEY,
+    S3_SECRET_KEY,
+    Server,
+    Servers,
+    ServerUnavailable,
+    postgres_admin_url,
+)
+
+DIRECTORY_VARIABLE = "WAYPOST_TEST_SERVERS"
+SERVERS = pytest.StashKey[Servers]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that owns the session makes the directory; xdist's workers inherit it."""
+    if not hasattr(config, "workerinput"):
+        config.stash[SERVERS] = Servers.for_this_process()
+        os.environ[DIRECTORY_VARIABLE] = str(config.stash[SERVERS].directory)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SERVERS in config.stash:
+        config.stash[SERVERS].stop()
+
+
+def server(name: str) -> Server:
+    try:
+        return Servers(Path(os.environ[DIRECTORY_VARIABLE])).get(name)
+    except ServerUnavailable as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs a real {name}: {error}", pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Server:
+    """PostgreSQL with a role ``waypost`` that owns the tests' databases but is no superuser."""
+    import psycopg
+    from psycopg.errors import DuplicateObject
+
+    running = server("postgres")
+    with psycopg.connect(postgres_admin_url(running.port), autocommit=True) as connection:
+        try:
+            connection.execute("CREATE ROLE waypost LOGIN CREATEDB CREATEROLE")
+        except DuplicateObject:
+            pass  # another worker was first
+    return running
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> Iterator[str]:
+    """An empty database of its own for each test, owned by a role without privileges."""
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    port = postgres_server.port
+    with psycopg.connect(postgres_admin_url(port), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} OWNER waypost")
+        with psycopg.connect(postgres_admin_url(port, name), autocommit=True) as inside:
+            inside.execute("CREATE EXTENSION vector")
+        yield f"postgresql://waypost@127.0.0.1:{port}/{name}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def valkey_test_server() -> Server:
+    return server("valkey")
+
+
+@pytest.fixture
+def redis_url(valkey_test_server: Server) -> Iterator[str]:
+    """A numbered database of its own for each test; it is emptied afterwards."""
+    import redis
+
+    address = f"redis://127.0.0.1:{valkey_test_server.port}"
+    with redis.Redis.from_url(f"{address}/0") as counter:
+        number = counter.incr("next-test-database")
+    yield f"{address}/{number}"
+    with redis.Redis.from_url(f"{address}/{number}") as client:
+        client.flushdb()
+
+
+@dataclass(frozen=True)
+class S3:
+    """A bucket of its own for one test, and what a client needs to reach it."""
+
+    url: str
+    endpoint: str
+    access_key_id: str = S3_ACCESS_KEY
+    secret_access_key: str = S3_SECRET_KEY
+    region: str = "us-east-1"
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Server:
+    return server("s3")
+
+
+@pytest.fixture
+def s3(s3_server: Server) -> S3:
+    """A bucket of its own for each test. The server makes it on the first put."""
+    return S3(f"s3://test-{uuid4().hex}", f"http://127.0.0.1:{s3_server.port}")
+
+
+@pytest.fixture
+def s3_url(s3: S3, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The bucket's URL, with the credentials in the environment where clients look for them."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.access_key_id)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.secret_access_key)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    monkeypatch.setenv("AWS_REGION", s3.region)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    return s3.url
