@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -56,10 +57,8 @@ def postgres_server() -> Server:
 
     running = server("postgres")
     with psycopg.connect(postgres_admin_url(running.port), autocommit=True) as connection:
-        try:
+        with suppress(DuplicateObject):  # another worker was first
             connection.execute("CREATE ROLE waypost LOGIN CREATEDB CREATEROLE")
-        except DuplicateObject:
-            pass  # another worker was first
     return running
 
 
