@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import RowMapping
 
 from waypost.model import Action, Fact, MemoryLink, MemoryRecord
 from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
@@ -55,7 +56,7 @@ def memory_row(row_id: int, prepared: PreparedMemory) -> dict[str, Any]:
     return row
 
 
-def record_from(row: Mapping[str, Any], links: Sequence[MemoryLink] = ()) -> MemoryRecord:
+def record_from(row: RowMapping, links: Sequence[MemoryLink] = ()) -> MemoryRecord:
     """Build the record of a row that joins ``memories`` with its accesses.
 
     The row was validated when it was written, so it is not validated again.
@@ -83,5 +84,5 @@ def _fact(stored: dict[str, Any]) -> dict[str, Any]:
     return {"subject": None, "attribute": None, "value": None, **stored}
 
 
-def link_from(row: Mapping[str, Any]) -> MemoryLink:
+def link_from(row: RowMapping) -> MemoryLink:
     return MemoryLink(kind=LinkKind(row["kind"]), target_id=row["target_id"])

@@ -1,0 +1,81 @@
+"""What an in-process index has not seen yet, in the order in which it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Select, and_, func, select
+
+from waypost.store.tables import embeddings, history, memories
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRow:
+    """The columns of a memory that ranking needs."""
+
+    row_id: int
+    index_terms: str
+    entities: Sequence[str]
+    timestamp: datetime
+    run_id: str | None
+    task_id: str | None
+    origin: str
+    valid_to: datetime | None
+    superseded_by: str | None
+    vector: NDArray[np.float32] | None
+
+
+def last_change(connection: Connection, agent_id: str) -> int:
+    """The sequence number of the agent's newest change, 0 when there is none."""
+    statement = select(func.max(history.c.sequence)).where(history.c.agent_id == agent_id)
+    return int(connection.execute(statement).scalar() or 0)
+
+
+def everything(connection: Connection, agent_id: str, embedder: str) -> Iterator[list[FeedRow]]:
+    """All rows of an agent in row order, in portions."""
+    statement = _rows(embedder).where(memories.c.agent_id == agent_id).order_by(memories.c.row_id)
+    result = connection.execution_options(yield_per=2000).execute(statement)
+    for portion in result.partitions():
+        yield [FeedRow(*row) for row in portion]
+
+
+def changed_rows(connection: Connection, agent_id: str, after: int) -> list[int]:
+    """The rows touched after a sequence number, each once."""
+    statement = (
+        select(history.c.row_id)
+        .where(history.c.agent_id == agent_id, history.c.sequence > after)
+        .group_by(history.c.row_id)
+        .order_by(func.min(history.c.sequence))
+    )
+    return list(connection.execute(statement).scalars())
+
+
+def rows(
+    connection: Connection, agent_id: str, embedder: str, row_ids: Sequence[int]
+) -> list[FeedRow]:
+    """The present state of these rows; rows that are gone are missing from the answer."""
+    statement = _rows(embedder).where(
+        memories.c.agent_id == agent_id, memories.c.row_id.in_(row_ids)
+    )
+    return [FeedRow(*row) for row in connection.execute(statement.order_by(memories.c.row_id))]
+
+
+def _rows(embedder: str) -> Select[Any]:
+    own_vector = and_(embeddings.c.row_id == memories.c.row_id, embeddings.c.embedder == embedder)
+    return select(
+        memories.c.row_id,
+        memories.c.index_terms,
+        memories.c.entities,
+        memories.c.timestamp,
+        memories.c.run_id,
+        memories.c.task_id,
+        memories.c.origin,
+        memories.c.valid_to,
+        memories.c.superseded_by,
+        embeddings.c.vector,
+    ).select_from(memories.outerjoin(embeddings, own_vector))

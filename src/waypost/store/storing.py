@@ -1,0 +1,383 @@
+"""The transaction of a write: idempotency, place, duplicates, supersession, rows.
+
+All of a batch is stored or none of it. Row numbers are taken up front, so that
+memory, vector, links and history go in with one statement each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, insert, or_, select, text
+
+from waypost.exceptions import IdempotencyConflict, NotFound
+from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType
+from waypost.store import memories as repository
+from waypost.store.rows import PreparedMemory, memory_row
+from waypost.store.tables import (
+    embeddings,
+    history,
+    idempotency_keys,
+    jobs,
+    links,
+    memories,
+    stages,
+    tasks,
+)
+
+EMBED = "embed"
+
+
+@dataclass(slots=True)
+class StoredRow:
+    """What became of one prepared memory."""
+
+    record: MemoryRecord
+    duplicate: bool = False
+    superseded: tuple[str, ...] = ()
+
+
+class _Fresh:
+    """The memories of a batch that will be inserted, findable by what they say and where."""
+
+    def __init__(self) -> None:
+        self.items: list[PreparedMemory] = []
+        self._by_digest: dict[tuple[Any, ...], MemoryRecord] = {}
+        self._by_fact: dict[tuple[Any, ...], int] = {}
+
+    def append(self, prepared: PreparedMemory) -> None:
+        place = _place_of(prepared.record)
+        self._by_digest.setdefault((prepared.digest, place), prepared.record)
+        if prepared.fact_key is not None and prepared.record.superseded_by is None:
+            self._by_fact[prepared.fact_key, place] = len(self.items)
+        self.items.append(prepared)
+
+    def same_text(self, prepared: PreparedMemory) -> MemoryRecord | None:
+        return self._by_digest.get((prepared.digest, _place_of(prepared.record)))
+
+    def close_older(self, newer: PreparedMemory) -> list[str]:
+        """Close the statement about the same thing that is not younger; its id, if any."""
+        position = self._by_fact.get((newer.fact_key, _place_of(newer.record)))
+        if position is None:
+            return []
+        older = self.items[position].record
+        if older.valid_from > newer.record.valid_from:
+            return []
+        closed = older.model_copy(update=_closing(newer.record))
+        self.items[position] = replace(self.items[position], record=closed)
+        return [older.memory_id]
+
+
+def store(
+    connection: Connection,
+    agent_id: str,
+    batch: Sequence[PreparedMemory],
+    *,
+    embedder: str | None,
+    now: datetime,
+    actor: str | None = None,
+) -> list[StoredRow]:
+    """Store a batch in order; the answer has one entry for each."""
+    _serialise_agent(connection, agent_id, batch)
+    known = _known_keys(connection, agent_id, batch)
+    placed = _place(connection, agent_id, batch)
+    outcome: list[StoredRow] = []
+    fresh = _Fresh()
+    for prepared in placed:
+        repeated = _repeated(connection, agent_id, prepared, known)
+        if repeated is None:
+            repeated = _duplicate(connection, agent_id, prepared, fresh)
+        if repeated is not None:
+            outcome.append(StoredRow(repeated, duplicate=True))
+            continue
+        prepared, closed = _reconcile(connection, agent_id, prepared, fresh, now)
+        fresh.append(prepared)
+        outcome.append(StoredRow(prepared.record, superseded=closed))
+    _insert(connection, agent_id, fresh.items, embedder=embedder, now=now, actor=actor)
+    _remember_keys(connection, agent_id, placed, outcome, now)
+    return outcome
+
+
+def _serialise_agent(
+    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory]
+) -> None:
+    """Two writers of one agent must not both miss each other's key, duplicate or fact."""
+    if connection.dialect.name == "postgresql" and any(map(_compared, batch)):
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock(hashtextextended(:agent, 1))"), {"agent": agent_id}
+        )
+
+
+def _compared(prepared: PreparedMemory) -> bool:
+    return bool(prepared.idempotency_key or prepared.fact_key or _knowledge(prepared.record))
+
+
+def _knowledge(record: MemoryRecord) -> bool:
+    """Knowledge is worth keeping once; an event that happens twice is two events."""
+    return record.type in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
+
+
+def _known_keys(
+    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory]
+) -> dict[str, Any]:
+    keys = sorted({p.idempotency_key for p in batch if p.idempotency_key})
+    found: dict[str, Any] = {}
+    for part in repository.chunks(keys):
+        statement = select(idempotency_keys).where(
+            idempotency_keys.c.agent_id == agent_id, idempotency_keys.c.key.in_(part)
+        )
+        found.update({row["key"]: row for row in connection.execute(statement).mappings()})
+    return found
+
+
+def _repeated(
+    connection: Connection, agent_id: str, prepared: PreparedMemory, known: Mapping[str, Any]
+) -> MemoryRecord | None:
+    """The record of an earlier write with the same idempotency key."""
+    entry = known.get(prepared.idempotency_key or "")
+    if entry is None:
+        return None
+    if entry["body_digest"] != prepared.body_digest:
+        raise IdempotencyConflict(
+            f"idempotency key {prepared.idempotency_key!r} was used before with another body; "
+            "use a new key for a new memory",
+            key=prepared.idempotency_key,
+        )
+    first = entry["memory_ids"][0]
+    found = repository.by_ids(connection, agent_id, [first]).get(first)
+    if found is None:
+        raise NotFound(f"memory {first} of this idempotency key was deleted", memory_id=first)
+    return found
+
+
+def _place(
+    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory]
+) -> list[PreparedMemory]:
+    """Give memories of a task its project and its open stage."""
+    task_ids = sorted({p.record.task_id for p in batch if p.record.task_id})
+    if not task_ids:
+        return list(batch)
+    projects = _projects(connection, agent_id, task_ids)
+    open_stages = _open_stages(connection, agent_id, task_ids)
+    return [_placed(prepared, projects, open_stages) for prepared in batch]
+
+
+def _projects(connection: Connection, agent_id: str, task_ids: Sequence[str]) -> dict[str, Any]:
+    statement = select(tasks.c.task_id, tasks.c.project_id).where(
+        tasks.c.agent_id == agent_id, tasks.c.task_id.in_(task_ids)
+    )
+    return {row.task_id: row.project_id for row in connection.execute(statement)}
+
+
+def _open_stages(connection: Connection, agent_id: str, task_ids: Sequence[str]) -> dict[str, str]:
+    statement = select(stages.c.task_id, stages.c.stage_id).where(
+        stages.c.agent_id == agent_id,
+        stages.c.task_id.in_(task_ids),
+        stages.c.completed_at.is_(None),
+    )
+    return {row.task_id: row.stage_id for row in connection.execute(statement)}
+
+
+def _placed(
+    prepared: PreparedMemory, projects: Mapping[str, str | None], open_stages: Mapping[str, str]
+) -> PreparedMemory:
+    record = prepared.record
+    if record.task_id is None:
+        return prepared
+    place = {
+        "project_id": record.project_id or projects.get(record.task_id),
+        "stage_id": record.stage_id or open_stages.get(record.task_id),
+    }
+    return replace(prepared, record=record.model_copy(update=place))
+
+
+def _duplicate(
+    connection: Connection, agent_id: str, prepared: PreparedMemory, fresh: _Fresh
+) -> MemoryRecord | None:
+    """The active memory in the same place that says the same, for knowledge only."""
+    if not _knowledge(prepared.record):
+        return None
+    if earlier := fresh.same_text(prepared):
+        return earlier
+    statement = repository.rows_of(agent_id).where(
+        memories.c.digest == prepared.digest,
+        memories.c.superseded_by.is_(None),
+        memories.c.valid_to.is_(None),
+        _in_place(prepared.record),
+    )
+    rows = connection.execute(statement.limit(1)).mappings().all()
+    return repository.with_links(connection, agent_id, rows)[0] if rows else None
+
+
+def _place_of(record: MemoryRecord) -> tuple[Any, ...]:
+    return (record.tier, record.task_id, record.project_id)
+
+
+def _in_place(record: MemoryRecord) -> Any:
+    return and_(
+        memories.c.tier == record.tier.value,
+        memories.c.task_id == record.task_id if record.task_id else memories.c.task_id.is_(None),
+        memories.c.project_id == record.project_id
+        if record.project_id
+        else memories.c.project_id.is_(None),
+    )
+
+
+def _reconcile(
+    connection: Connection,
+    agent_id: str,
+    prepared: PreparedMemory,
+    fresh: _Fresh,
+    now: datetime,
+) -> tuple[PreparedMemory, tuple[str, ...]]:
+    """Close the older of two statements about the same thing; delete neither."""
+    if prepared.fact_key is None or prepared.record.valid_to is not None:
+        return prepared, ()
+    closed = fresh.close_older(prepared)
+    for row in _holding(connection, agent_id, prepared):
+        if row["valid_from"] > prepared.record.valid_from:
+            late = {"valid_to": row["valid_from"], "superseded_by": row["memory_id"]}
+            return replace(prepared, record=prepared.record.model_copy(update=late)), ()
+        repository.change(
+            connection, agent_id, row["memory_id"], _closing(prepared.record),
+            now=now, operation="supersede",
+        )  # fmt: skip
+        closed.append(row["memory_id"])
+    return _with_supersedes(prepared, closed), tuple(closed)
+
+
+def _closing(newer: MemoryRecord) -> dict[str, Any]:
+    return {"valid_to": newer.valid_from, "superseded_by": newer.memory_id}
+
+
+def _holding(connection: Connection, agent_id: str, prepared: PreparedMemory) -> Sequence[Any]:
+    statement = select(memories.c.memory_id, memories.c.valid_from).where(
+        memories.c.agent_id == agent_id,
+        memories.c.fact_key == prepared.fact_key,
+        memories.c.superseded_by.is_(None),
+        or_(memories.c.valid_to.is_(None), memories.c.valid_to > prepared.record.valid_from),
+        _in_place(prepared.record),
+    )
+    return connection.execute(statement.order_by(memories.c.valid_from.desc())).mappings().all()
+
+
+def _with_supersedes(prepared: PreparedMemory, closed: Sequence[str]) -> PreparedMemory:
+    if not closed:
+        return prepared
+    added = tuple(MemoryLink(kind=LinkKind.SUPERSEDES, target_id=target) for target in closed)
+    record = prepared.record.model_copy(update={"links": prepared.record.links + added})
+    return replace(prepared, record=record)
+
+
+def _insert(
+    connection: Connection,
+    agent_id: str,
+    fresh: Sequence[PreparedMemory],
+    *,
+    embedder: str | None,
+    now: datetime,
+    actor: str | None,
+) -> None:
+    if not fresh:
+        return
+    numbered = list(zip(_row_numbers(connection, len(fresh)), fresh, strict=True))
+    connection.execute(insert(memories), [memory_row(number, item) for number, item in numbered])
+    vectors = [_vector_row(agent_id, number, item, embedder) for number, item in numbered
+               if item.vector is not None]  # fmt: skip
+    if vectors:
+        connection.execute(insert(embeddings), vectors)
+    waiting = [_job_row(agent_id, item, now) for _, item in numbered if item.vector is None]
+    if waiting:
+        connection.execute(insert(jobs), waiting)
+    link_rows = [row for _, item in numbered for row in _link_rows(item.record)]
+    if link_rows:
+        connection.execute(insert(links), link_rows)
+    connection.execute(
+        insert(history), [_added(agent_id, number, item, actor, now) for number, item in numbered]
+    )
+
+
+def _row_numbers(connection: Connection, amount: int) -> list[int]:
+    if connection.dialect.name == "postgresql":
+        statement = text(
+            "SELECT nextval(pg_get_serial_sequence('memories', 'row_id')) "
+            "FROM generate_series(1, :amount)"
+        )
+        return list(connection.execute(statement, {"amount": amount}).scalars())
+    last = connection.exec_driver_sql(
+        "SELECT seq FROM sqlite_sequence WHERE name = 'memories'"
+    ).scalar()
+    return list(range((last or 0) + 1, (last or 0) + 1 + amount))
+
+
+def _vector_row(
+    agent_id: str, number: int, item: PreparedMemory, embedder: str | None
+) -> dict[str, Any]:
+    return {"row_id": number, "embedder": embedder, "agent_id": agent_id, "vector": item.vector}
+
+
+def _job_row(agent_id: str, item: PreparedMemory, now: datetime) -> dict[str, Any]:
+    return {
+        "agent_id": agent_id,
+        "kind": EMBED,
+        "subject": item.record.memory_id,
+        "payload": {},
+        "attempts": 0,
+        "run_after": now,
+        "created_at": now,
+    }
+
+
+def _link_rows(record: MemoryRecord) -> list[dict[str, Any]]:
+    unique = dict.fromkeys((link.kind.value, link.target_id) for link in record.links)
+    return [
+        {
+            "source_id": record.memory_id,
+            "kind": kind,
+            "target_id": target,
+            "agent_id": record.agent_id,
+        }
+        for kind, target in unique
+    ]
+
+
+def _added(
+    agent_id: str, number: int, item: PreparedMemory, actor: str | None, now: datetime
+) -> dict[str, Any]:
+    return {
+        "agent_id": agent_id,
+        "memory_id": item.record.memory_id,
+        "row_id": number,
+        "version": item.record.version,
+        "operation": "add",
+        "before": {},
+        "actor": actor,
+        "at": now,
+    }
+
+
+def _remember_keys(
+    connection: Connection,
+    agent_id: str,
+    batch: Sequence[PreparedMemory],
+    outcome: Sequence[StoredRow],
+    now: datetime,
+) -> None:
+    rows = {
+        prepared.idempotency_key: {
+            "agent_id": agent_id,
+            "key": prepared.idempotency_key,
+            "body_digest": prepared.body_digest,
+            "memory_ids": [stored.record.memory_id],
+            "created_at": now,
+        }
+        for prepared, stored in zip(batch, outcome, strict=True)
+        if prepared.idempotency_key
+    }
+    known = _known_keys(connection, agent_id, batch) if rows else {}
+    new = [row for key, row in rows.items() if key not in known]
+    if new:
+        connection.execute(insert(idempotency_keys), new)
