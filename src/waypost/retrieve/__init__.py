@@ -1,0 +1,1 @@
+"""The read path: from a question to the memories that answer it, each with its reasons."""
