@@ -56,9 +56,10 @@ def postgres_server() -> Server:
     from psycopg.errors import DuplicateObject
 
     running = server("postgres")
-    with psycopg.connect(postgres_admin_url(running.port), autocommit=True) as connection:
-        with suppress(DuplicateObject):  # another worker was first
-            connection.execute("CREATE ROLE waypost LOGIN CREATEDB CREATEROLE")
+    admin_url = postgres_admin_url(running.port)
+    another_worker_was_first = suppress(DuplicateObject)
+    with psycopg.connect(admin_url, autocommit=True) as connection, another_worker_was_first:
+        connection.execute("CREATE ROLE waypost LOGIN CREATEDB CREATEROLE")
     return running
 
 
