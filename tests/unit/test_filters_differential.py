@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from waypost.filters import parse_query, select
 from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.filters.sql import order_clauses, where_clause
+from waypost.store.sqlite import driver
+from waypost.store.types import Id, Json, Time
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 items_table = sa.Table(
     "items",
     sa.MetaData(),
-    sa.Column("memory_id", sa.Text, primary_key=True),
+    sa.Column("memory_id", Id, primary_key=True),
     sa.Column("kind", sa.Text),
     sa.Column("importance", sa.Float),
     sa.Column("access_count", sa.Integer),
     sa.Column("is_critical", sa.Boolean),
-    sa.Column("tags", sa.JSON),
-    sa.Column("metadata", sa.JSON),
+    sa.Column("tags", Json),
+    sa.Column("metadata", Json),
+    sa.Column("timestamp", Time),
 )
 
 words = st.sampled_from(
@@ -37,6 +40,7 @@ some_words = words.filter(bool)
 numbers = st.one_of(
     st.integers(-3, 3), st.sampled_from([0.5, -0.0, 1.0, 2.5, 0.1, 9007199254740991])
 )
+times = st.integers(-2, 2).map(lambda days: START + timedelta(days=days))
 scalars = st.one_of(words, numbers, st.booleans())
 json_values = st.one_of(
     st.none(),
@@ -52,6 +56,7 @@ rows = st.fixed_dictionaries(
         "access_count": st.integers(-2, 3),
         "is_critical": st.one_of(st.none(), st.booleans()),
         "tags": st.lists(some_words, max_size=3),
+        "timestamp": st.one_of(st.none(), times),
         "metadata": st.dictionaries(st.sampled_from(["x", "y", "0", "é"]), json_values, max_size=3),
     }
 )
@@ -83,6 +88,11 @@ leaves = st.one_of(
     st.builds(lambda v: {"kind": v}, _comparisons(words, ordered=True, contains=some_words)),
     st.builds(lambda v: {"importance": v}, _comparisons(numbers, ordered=True)),
     st.builds(lambda v: {"access_count": v}, _comparisons(numbers, ordered=True)),
+    st.builds(lambda v: {"timestamp": v}, _comparisons(times, ordered=True)),
+    st.builds(
+        lambda v: {"memory_id": v},
+        _comparisons(st.integers(0, 6).map(lambda n: str(UUID(int=n))), ordered=True),
+    ),
     st.builds(lambda v: {"is_critical": v}, _comparisons(st.booleans(), ordered=False)),
     st.builds(lambda v: {"tags": v}, _comparisons(words, ordered=False, contains=some_words)),
     st.builds(
@@ -101,13 +111,25 @@ filters = st.recursive(
     max_leaves=5,
 )
 orders = st.sampled_from(
-    [s + n for s in ("", "-") for n in ("kind", "importance", "access_count", "is_critical")]
+    [
+        s + n
+        for s in ("", "-")
+        for n in ("kind", "importance", "access_count", "is_critical", "timestamp")
+    ]
 )
 
 
 @pytest.fixture(scope="module")
 def sqlite_engine() -> Iterator[sa.Engine]:
-    engine = sa.create_engine("sqlite://", module=pytest.importorskip("pysqlite3"))
+    engine = sa.create_engine("sqlite://", module=driver())
+    items_table.metadata.create_all(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def postgres_engine(postgres_url: str) -> Iterator[sa.Engine]:
+    engine = sa.create_engine(postgres_url.replace("postgresql", "postgresql+psycopg", 1))
     items_table.metadata.create_all(engine)
     yield engine
     engine.dispose()
@@ -129,25 +151,33 @@ def ids_from_sql(engine: sa.Engine, rows: list[dict[str, Any]], query: Any) -> l
     return found
 
 
-@settings(max_examples=400, deadline=None)
-@given(
-    rows=st.lists(rows, max_size=6),
-    where=filters,
-    order_by=orders,
-    limit=st.integers(0, 6),
-)
-def test_sqlite_and_memory_agree(
-    sqlite_engine: sa.Engine,
-    rows: list[dict[str, Any]],
-    where: dict[str, Any],
-    order_by: str,
-    limit: int,
+def queries() -> Any:
+    return given(
+        rows=st.lists(rows, max_size=6), where=filters, order_by=orders, limit=st.integers(0, 6)
+    )
+
+
+def check_agreement(
+    engine: sa.Engine, rows: list[dict[str, Any]], where: dict[str, Any], order_by: str, limit: int
 ) -> None:
-    numbered = [{"memory_id": f"m{i}", **row} for i, row in enumerate(rows)]
+    numbered = [{"memory_id": str(UUID(int=i)), **row} for i, row in enumerate(rows)]
     query = parse_query(where, MEMORY_FIELDS, order_by=order_by, limit=limit)
-    stored = [json.loads(json.dumps(row)) for row in numbered]
-    expected = [item["memory_id"] for item in select(stored, query)]
-    assert ids_from_sql(sqlite_engine, numbered, query) == expected
+    expected = [item["memory_id"] for item in select(numbered, query)]
+    assert ids_from_sql(engine, numbered, query) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@queries()
+def test_sqlite_and_memory_agree(sqlite_engine: sa.Engine, **example: Any) -> None:
+    check_agreement(sqlite_engine, **example)
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@queries()
+def test_postgres_and_memory_agree(postgres_engine: sa.Engine, **example: Any) -> None:
+    check_agreement(postgres_engine, **example)
 
 
 def test_times_compare_as_instants_whatever_their_offset() -> None:
@@ -158,7 +188,5 @@ def test_times_compare_as_instants_whatever_their_offset() -> None:
         assert select([item], query) == [item]
 
 
-def _offset(hours: int) -> Any:
-    from datetime import timezone
-
+def _offset(hours: int) -> timezone:
     return timezone(timedelta(hours=hours))

@@ -16,6 +16,7 @@ _MOST_SEGMENTS = 8
 
 class FieldType(StrEnum):
     TEXT = "text"
+    ID = "UUID"
     NUMBER = "number"
     TIME = "time"
     BOOL = "bool"

@@ -8,19 +8,16 @@ from waypost.filters.fields import Field, FieldTable, FieldType
 from waypost.model.vocabulary import MemoryType, Origin, Tier, Trust
 
 _OF_TYPE: dict[FieldType, tuple[str, ...]] = {
+    FieldType.ID: ("memory_id", "stage_id", "superseded_by"),
     FieldType.TEXT: (
-        "memory_id",
         "agent_id",
         "task_id",
         "project_id",
         "run_id",
-        "stage_id",
         "kind",
         "content",
         "summary",
         "source",
-        "superseded_by",
-        "embedder",
         "criticality_reason",
         "outcome",
     ),
@@ -29,7 +26,6 @@ _OF_TYPE: dict[FieldType, tuple[str, ...]] = {
         "token_count",
         "relevance_score",
         "access_count",
-        "dimension",
         "version",
     ),
     FieldType.TIME: (

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, collate, false, func, literal, not_, or_, true
+from sqlalchemy import ColumnElement, Double, and_, collate, false, func, literal, not_, or_, true
 
 from waypost.filters import sql_json
 from waypost.filters.conditions import (
@@ -68,16 +68,18 @@ def _leaf(comparison: Comparison, column: ColumnElement[Any], dialect: str) -> C
 
 def _plain(comparison: Comparison, column: ColumnElement[Any], dialect: str) -> ColumnElement[bool]:
     value: Any = comparison.value
+    # An integer column is compared as a number: 0.5 and 2**40 are fair questions to ask of it.
+    type_ = Double() if comparison.field.type is FieldType.NUMBER else column.type
     match comparison.operator:
         case Operator.EQ:
-            return column == literal(value, column.type)
+            return column == literal(value, type_)
         case Operator.IN:
-            return column.in_(list(value))
+            return column.in_([literal(one, type_) for one in value])
         case Operator.CONTAINS:
             position = func.strpos if dialect == "postgresql" else func.instr
             return position(column, value) > 0
     column = _comparable(comparison.field, column, dialect)
-    return sql_json.ordered(comparison.operator, column, value)
+    return sql_json.ordered(comparison.operator, column, literal(value, type_))
 
 
 def _texts_leaf(

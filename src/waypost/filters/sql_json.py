@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Float,
+    Double,
     Text,
     and_,
     case,
@@ -44,8 +44,9 @@ def as_tuple(value: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def ordered(operator: Operator, column: ColumnElement[Any], value: Any) -> ColumnElement[bool]:
-    bound = literal(value, column.type)
+def ordered(
+    operator: Operator, column: ColumnElement[Any], bound: ColumnElement[Any]
+) -> ColumnElement[bool]:
     match operator:
         case Operator.GT:
             return column > bound
@@ -73,11 +74,11 @@ def _sqlite_leaf(comparison: Comparison, column: ColumnElement[Any]) -> ColumnEl
             return and_(kind != "object", any_element(column, path, as_tuple(value)))
         case Operator.CONTAINS:
             return _sqlite_contains(column, path, kind, value)
-    type_ = Text() if isinstance(value, str) else Float()
+    type_ = Text() if isinstance(value, str) else Double()
     stored = type_coerce(func.json_extract(column, path), type_)
     return and_(
         kind.in_(_SQLITE_TYPES[_family(value)]),
-        ordered(comparison.operator, stored, value),
+        ordered(comparison.operator, stored, literal(value, type_)),
     )
 
 
@@ -105,7 +106,7 @@ def _element_is(
 ) -> ColumnElement[bool]:
     if isinstance(value, bool):
         return kind == ("true" if value else "false")
-    type_ = Text() if isinstance(value, str) else Float()
+    type_ = Text() if isinstance(value, str) else Double()
     return and_(
         kind.in_(_SQLITE_TYPES[_family(value)]), type_coerce(stored, type_) == literal(value, type_)
     )
@@ -153,6 +154,7 @@ def _postgres_ordered(
     # CASE, not AND: PostgreSQL may evaluate the cast first and fail on text.
     plain = case((kind == wanted, _plain_text(stored)))
     comparable: ColumnElement[Any] = (
-        collate(plain, "C") if isinstance(value, str) else cast(plain, Float(53))
+        collate(plain, "C") if isinstance(value, str) else cast(plain, Double())
     )
-    return and_(kind == wanted, func.coalesce(ordered(operator, comparable, value), false()))
+    bound = literal(value, Text() if isinstance(value, str) else Double())
+    return and_(kind == wanted, func.coalesce(ordered(operator, comparable, bound), false()))

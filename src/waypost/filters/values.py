@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from waypost.exceptions import InvalidInput
 from waypost.filters.conditions import Scalar
@@ -18,6 +19,8 @@ _LARGEST_LIMIT = 100_000
 
 def check_scalar(field: Field, value: Any) -> Scalar:
     """Return the value in the form all evaluators compare, or InvalidInput."""
+    if field.type is FieldType.ID:
+        return _id(field, value)
     if field.type is FieldType.NUMBER:
         return _number(field, value)
     if field.type is FieldType.TIME:
@@ -52,7 +55,7 @@ def _wrong(field: Field, value: Any, wanted: str) -> InvalidInput:
 def _text(field: Field, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong(field, value, "text")
-    if "\x00" in value or not value.isascii() and _has_surrogate(value):
+    if "\x00" in value or (not value.isascii() and _has_surrogate(value)):
         raise InvalidInput(f"{field.label}: text in a filter has no NUL and no lone surrogate")
     if field.choices and value not in field.choices:
         raise InvalidInput(f"{field.label} is one of {', '.join(field.choices)}, not {value!r}")
@@ -61,6 +64,13 @@ def _text(field: Field, value: Any) -> str:
 
 def _has_surrogate(value: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _id(field: Field, value: Any) -> str:
+    try:
+        return str(UUID(_text(field, value)))
+    except ValueError:
+        raise _wrong(field, value, "a UUID") from None
 
 
 def _number(field: Field, value: Any) -> float:
