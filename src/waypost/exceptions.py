@@ -12,6 +12,11 @@
     │   ├── VersionConflict     the record changed since the caller read it
     │   └── StageClosed         a completed stage cannot be written to or reopened
     ├── Forbidden               the caller may not do this (another agent, project or scope)
+    ├── Unauthenticated         no token, or one that does not prove who is calling
+    ├── Overloaded              the service cannot take this call now; it may work later
+    │   ├── RateLimited         this agent has used up its calls for the moment
+    │   ├── TimedOut            the call was not finished within its time
+    │   └── ServiceUnavailable  the service cannot be reached, or is shutting down
     ├── ProviderError           an embedder or chat model failed
     │   └── ProviderUnavailable it may work later (time-out, refused, rate limit, open breaker)
     ├── StorageError            the database or archive failed
@@ -87,6 +92,10 @@ class Forbidden(WaypostError):
     code = 1400
 
 
+class Unauthenticated(WaypostError):
+    code = 1401
+
+
 class ProviderError(WaypostError):
     code = 1500
 
@@ -119,3 +128,20 @@ class SchemaTooNew(StorageError):
 
 class MissingExtra(WaypostError, ImportError):
     code = 1700
+
+
+class Overloaded(WaypostError):
+    code = 1800
+    retryable = True
+
+
+class RateLimited(Overloaded):
+    code = 1801
+
+
+class TimedOut(Overloaded):
+    code = 1802
+
+
+class ServiceUnavailable(Overloaded):
+    code = 1803
