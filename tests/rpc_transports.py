@@ -96,15 +96,26 @@ async def _over_stdio(
         await server
 
 
+class _Server(uvicorn.Server):
+    """Says when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     """Run an application on a free port of the loopback interface, in this event loop."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on")
-    server = uvicorn.Server(config)
+    server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
-    while not server.started:
-        await asyncio.sleep(0)
+    await server.ready.wait()
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:

@@ -70,6 +70,7 @@ class Authenticator:
     async def authenticate(self, authorization: str | None) -> Caller:
         """The caller that the header's bearer token proves."""
         token = _bearer(authorization)
+        await self._keys.keep_fresh()
         known = self._recall(token)
         if known is not None:
             return known

@@ -42,6 +42,10 @@ class KeySource(Protocol):
         """Grows when keys were added or withdrawn."""
         ...
 
+    async def keep_fresh(self) -> None:
+        """Read the keys again when that is due; called for every token, so usually nothing."""
+        ...
+
     async def find(self, kid: Any) -> VerificationKey:
         """The key for this ``kid`` (any JSON value, or None); Unauthenticated if there is none."""
         ...
@@ -54,6 +58,9 @@ class SharedSecret:
 
     def __init__(self, secret: bytes) -> None:
         self._key = VerificationKey("HS256", check_secret(secret))
+
+    async def keep_fresh(self) -> None:
+        pass
 
     async def find(self, kid: Any) -> VerificationKey:
         return self._key
@@ -72,9 +79,12 @@ class Jwks:
         self._lock = asyncio.Lock()
         self.generation = 0
 
-    async def find(self, kid: Any) -> VerificationKey:
+    async def keep_fresh(self) -> None:
         if self._older_than(self._loaded, REFRESH_SECONDS):
             await self._refresh()
+
+    async def find(self, kid: Any) -> VerificationKey:
+        await self.keep_fresh()
         key = self._look_up(kid)
         if key is None:
             await self._refresh()
