@@ -143,7 +143,37 @@ def test_a_leap_day_without_a_year_gives_none_rather_than_an_error() -> None:
 
 
 _words = st.sampled_from(
-    ["in", "on", "since", "before", "last", "this", "past", "may", "march", "3", "31", "2023", "week", "months", "ago", "q2", "summer", "the", "of", "-", "/", "february", "friday", "yesterday", "couple", "between", "and", "to", "99"]
+    [
+        "in",
+        "on",
+        "since",
+        "before",
+        "last",
+        "this",
+        "past",
+        "may",
+        "march",
+        "3",
+        "31",
+        "2023",
+        "week",
+        "months",
+        "ago",
+        "q2",
+        "summer",
+        "the",
+        "of",
+        "-",
+        "/",
+        "february",
+        "friday",
+        "yesterday",
+        "couple",
+        "between",
+        "and",
+        "to",
+        "99",
+    ]
 )
 
 
