@@ -27,8 +27,7 @@ from waypost.store.tables import (
     stages,
     tasks,
 )
-
-EMBED = "embed"
+from waypost.store.vectors import active_embedder, embed_job
 
 
 @dataclass(slots=True)
@@ -79,8 +78,13 @@ def store(
     embedder: str | None,
     now: datetime,
     actor: str | None = None,
+    as_one: bool = False,
 ) -> list[StoredRow]:
-    """Store a batch in order; the answer has one entry for each."""
+    """Store a batch in order; the answer has one entry for each.
+
+    ``as_one`` says that the first memory gave rise to the others: when it turns out
+    to be a repeat by its idempotency key, nothing is stored and only it is returned.
+    """
     _serialise_agent(connection, agent_id, batch)
     known = _known_keys(connection, agent_id, batch)
     placed = _place(connection, agent_id, batch)
@@ -88,6 +92,8 @@ def store(
     fresh = _Fresh()
     for prepared in placed:
         repeated = _repeated(connection, agent_id, prepared, known)
+        if repeated is not None and as_one:
+            return [StoredRow(repeated, duplicate=True)]
         if repeated is None:
             repeated = _duplicate(connection, agent_id, prepared, fresh)
         if repeated is not None:
@@ -283,13 +289,20 @@ def _insert(
 ) -> None:
     if not fresh:
         return
+    if embedder is not None and not _is_active(connection, embedder):
+        # Another process moved to a new embedder: let its queue make the vectors.
+        fresh = [replace(item, vector=None) for item in fresh]
     numbered = list(zip(_row_numbers(connection, len(fresh)), fresh, strict=True))
     connection.execute(insert(memories), [memory_row(number, item) for number, item in numbered])
     vectors = [_vector_row(agent_id, number, item, embedder) for number, item in numbered
                if item.vector is not None]  # fmt: skip
     if vectors:
         connection.execute(insert(embeddings), vectors)
-    waiting = [_job_row(agent_id, item, now) for _, item in numbered if item.vector is None]
+    waiting = [
+        embed_job(agent_id, item.record.memory_id, number, now)
+        for number, item in numbered
+        if item.vector is None
+    ]
     if waiting:
         connection.execute(insert(jobs), waiting)
     link_rows = [row for _, item in numbered for row in _link_rows(item.record)]
@@ -298,6 +311,11 @@ def _insert(
     connection.execute(
         insert(history), [_added(agent_id, number, item, actor, now) for number, item in numbered]
     )
+
+
+def _is_active(connection: Connection, embedder: str) -> bool:
+    active = active_embedder(connection)
+    return active is not None and active[0] == embedder
 
 
 def _row_numbers(connection: Connection, amount: int) -> list[int]:
@@ -317,18 +335,6 @@ def _vector_row(
     agent_id: str, number: int, item: PreparedMemory, embedder: str | None
 ) -> dict[str, Any]:
     return {"row_id": number, "embedder": embedder, "agent_id": agent_id, "vector": item.vector}
-
-
-def _job_row(agent_id: str, item: PreparedMemory, now: datetime) -> dict[str, Any]:
-    return {
-        "agent_id": agent_id,
-        "kind": EMBED,
-        "subject": item.record.memory_id,
-        "payload": {},
-        "attempts": 0,
-        "run_after": now,
-        "created_at": now,
-    }
 
 
 def _link_rows(record: MemoryRecord) -> list[dict[str, Any]]:

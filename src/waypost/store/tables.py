@@ -198,6 +198,7 @@ jobs = Table(
     _agent_id(),
     Column("kind", String(32), nullable=False),
     Column("subject", String(255), nullable=False),
+    Column("row_id", RowNumber, ForeignKey("memories.row_id", ondelete="CASCADE")),
     Column("payload", Json, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("run_after", Time, nullable=False),

@@ -71,7 +71,7 @@ def waiting(connection: Connection, now: datetime, limit: int) -> list[Unembedde
     """Memories whose embedding job is due, oldest first, across agents."""
     statement = (
         _unembedded()
-        .join(jobs, jobs.c.subject == _memory_id_text(connection))
+        .join(jobs, jobs.c.row_id == memories.c.row_id)
         .where(jobs.c.kind == EMBED, jobs.c.run_after <= now)
         .order_by(jobs.c.job_id)
         .limit(limit)
@@ -106,23 +106,6 @@ def _unembedded() -> Any:
         memories.c.source,
         memories.c.timestamp,
     )
-
-
-def _memory_id_text(connection: Connection) -> Any:
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy import String, cast
-
-        return cast(memories.c.memory_id, String)
-    # SQLite keeps ids as 32 hexadecimal digits; a job's subject is the canonical text.
-    raw = memories.c.memory_id
-    parts = [func.substr(raw, start, size) for start, size in _UUID_PARTS]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = joined.concat("-").concat(part)
-    return joined
-
-
-_UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
 def attach(
@@ -197,7 +180,9 @@ def postpone(
         )
 
 
-def enqueue(connection: Connection, agent_id: str, memory_id: str, now: datetime) -> None:
+def enqueue(
+    connection: Connection, agent_id: str, memory_id: str, row_id: int, now: datetime
+) -> None:
     """Ask for a new vector, as after a change of content."""
     connection.execute(
         delete(jobs).where(
@@ -206,9 +191,21 @@ def enqueue(connection: Connection, agent_id: str, memory_id: str, now: datetime
     )
     connection.execute(
         insert(jobs),
-        {"agent_id": agent_id, "kind": EMBED, "subject": memory_id, "payload": {}, "attempts": 0,
-         "run_after": now, "created_at": now},
-    )  # fmt: skip
+        embed_job(agent_id, memory_id, row_id, now),
+    )
+
+
+def embed_job(agent_id: str, memory_id: str, row_id: int, now: datetime) -> dict[str, Any]:
+    return {
+        "agent_id": agent_id,
+        "kind": EMBED,
+        "subject": memory_id,
+        "row_id": row_id,
+        "payload": {},
+        "attempts": 0,
+        "run_after": now,
+        "created_at": now,
+    }
 
 
 def queue_state(connection: Connection) -> tuple[int, datetime | None, str | None]:

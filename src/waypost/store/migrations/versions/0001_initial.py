@@ -203,23 +203,6 @@ def upgrade() -> None:
         "ix_interventions_agent_task", "interventions", ["agent_id", "task_id"], unique=False
     )
     op.create_table(
-        "jobs",
-        sa.Column("job_id", types.RowNumber, autoincrement=True, nullable=False),
-        sa.Column("agent_id", sa.String(length=255), nullable=False),
-        sa.Column("kind", sa.String(length=32), nullable=False),
-        sa.Column("subject", sa.String(length=255), nullable=False),
-        sa.Column("payload", types.Json, nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("run_after", types.Time(), nullable=False),
-        sa.Column("last_error", sa.Text(), nullable=True),
-        sa.Column("created_at", types.Time(), nullable=False),
-        sa.PrimaryKeyConstraint("job_id", name=op.f("pk_jobs")),
-        sa.UniqueConstraint(
-            "agent_id", "kind", "subject", name=op.f("uq_jobs_agent_id_kind_subject")
-        ),
-    )
-    op.create_index("ix_jobs_kind_run_after", "jobs", ["kind", "run_after"], unique=False)
-    op.create_table(
         "memories",
         sa.Column("row_id", types.RowNumber, autoincrement=True, nullable=False),
         sa.Column("memory_id", types.Id, nullable=False),
@@ -413,6 +396,27 @@ def upgrade() -> None:
     op.create_index(
         "ix_embeddings_agent_embedder", "embeddings", ["agent_id", "embedder"], unique=False
     )
+    op.create_table(
+        "jobs",
+        sa.Column("job_id", types.RowNumber, autoincrement=True, nullable=False),
+        sa.Column("agent_id", sa.String(length=255), nullable=False),
+        sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("subject", sa.String(length=255), nullable=False),
+        sa.Column("row_id", types.RowNumber, nullable=True),
+        sa.Column("payload", types.Json, nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("run_after", types.Time(), nullable=False),
+        sa.Column("last_error", sa.Text(), nullable=True),
+        sa.Column("created_at", types.Time(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["row_id"], ["memories.row_id"], name=op.f("fk_jobs_row_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("job_id", name=op.f("pk_jobs")),
+        sa.UniqueConstraint(
+            "agent_id", "kind", "subject", name=op.f("uq_jobs_agent_id_kind_subject")
+        ),
+    )
+    op.create_index("ix_jobs_kind_run_after", "jobs", ["kind", "run_after"], unique=False)
     op.create_table(
         "links",
         sa.Column("source_id", types.Id, nullable=False),

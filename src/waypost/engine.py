@@ -1,0 +1,218 @@
+"""Opening a memory: the one place that chooses concrete parts and wires them.
+
+    engine = await waypost.open("notes.db")
+    memory = engine.agent("planner")
+
+The URL picks the store: a path or ``sqlite:///path`` for a file, ``:memory:`` for
+a throw-away one, ``postgresql://…`` for a server. An engine owns the threads,
+connections and background work of one database; close it, or use ``async with``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Generator
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from waypost.embed import embedder_from_url
+from waypost.embed.port import Embedder
+from waypost.exceptions import DimensionMismatch, InvalidInput, StorageError
+from waypost.memory import MemoryManager, Parts, checked
+from waypost.model import CallerId, utc_now
+from waypost.model.base import Value
+from waypost.retrieve.access_tracker import AccessTracker
+from waypost.retrieve.retriever import Retriever
+from waypost.retrieve.search import Search
+from waypost.store import statistics, vectors
+from waypost.store.database import Backend, Database
+from waypost.write.editor import Editor
+from waypost.write.queue import EmbeddingQueue
+from waypost.write.writer import Writer
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 1.0
+
+
+class _Agent(Value):
+    agent_id: CallerId
+
+
+class Engine:
+    """One open database and everything that works on it."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        search: Search,
+        *,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.database = database
+        self.embedder = embedder
+        self.search = search
+        self.clock = clock
+        self.queue = EmbeddingQueue(database, embedder, clock=clock)
+        self.tracker = AccessTracker(database)
+        self._flusher: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def agent(self, agent_id: str) -> MemoryManager:
+        """The memory of one agent. It cannot reach another agent's by any argument."""
+        checked(_Agent, {"agent_id": agent_id})
+        common: dict[str, Any] = {"clock": self.clock, "on_waiting": self.queue.kick}
+        parts = Parts(
+            database=self.database,
+            writer=Writer(self.database, self.embedder, agent_id, **common),
+            editor=Editor(self.database, self.embedder, agent_id, **common),
+            retriever=Retriever(
+                self.database, self.search, self.embedder, agent_id,
+                tracker=self.tracker, clock=self.clock,
+            ),
+        )  # fmt: skip
+        return MemoryManager(agent_id, parts)
+
+    async def agents(self) -> list[str]:
+        """Every agent that has memories here."""
+        return await self.database.read(statistics.agents)
+
+    async def start(self) -> None:
+        """Begin the background work: the embedding queue and access counts."""
+        depth, _, _ = await self.database.read(vectors.queue_state)
+        if depth:
+            self.queue.kick()
+        self._flusher = asyncio.get_running_loop().create_task(self._flush_regularly())
+
+    async def close(self) -> None:
+        """Finish background work and let go of the database. Closing twice is allowed."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._flusher is not None:
+            self._flusher.cancel()
+            await asyncio.gather(self._flusher, return_exceptions=True)
+        await self.queue.close()
+        try:
+            await self.tracker.flush()
+        except StorageError:
+            logger.exception("the last access counts were not written")
+        await asyncio.to_thread(self.search.close)
+        await self.database.close()
+        await self.embedder.aclose()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _flush_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            if self.tracker.pending:
+                try:
+                    await self.tracker.flush()
+                except StorageError:
+                    logger.exception("access counts were not written")
+
+
+class Opening:
+    """An engine that is being opened: ``await`` it, or enter it with ``async with``."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._engine: Engine | None = None
+
+    def __await__(self) -> Generator[Any, None, Engine]:
+        return self._make().__await__()  # type: ignore[no-any-return]
+
+    async def __aenter__(self) -> Engine:
+        self._engine = await self._make()
+        assert self._engine is not None
+        return self._engine
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._engine is not None:
+            await self._engine.close()
+
+
+def open(
+    url: str | Path = "waypost.db",
+    *,
+    embedder: str | Embedder = "local",
+    clock: Callable[[], datetime] = utc_now,
+    **options: Any,
+) -> Opening:
+    """Open a memory. A file that does not exist is created; nothing else is ever set up.
+
+    ``embedder`` is an embedder or its URL ("local", "openai:text-embedding-3-small", …);
+    ``options`` go to the embedder that a URL names (api_key, base_url, …).
+    """
+    chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
+    return Opening(lambda: _open(str(url), chosen, clock))
+
+
+async def _open(url: str, embedder: Embedder, clock: Callable[[], datetime]) -> Engine:
+    backend = backend_for(url)
+    database = Database(backend)
+    try:
+        await database.prepare()
+        await database.write(_claim_embedder, embedder, clock())
+    except BaseException:
+        await database.close()
+        raise
+    engine = Engine(database, embedder, search_for(database, embedder), clock=clock)
+    await engine.start()
+    return engine
+
+
+def backend_for(url: str) -> Backend:
+    """The database that a URL names."""
+    if url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        from waypost.store.postgres import PostgresBackend
+
+        return PostgresBackend(url.replace("postgres://", "postgresql://", 1))
+    if "://" in url and not url.startswith("sqlite:///"):
+        raise InvalidInput(
+            f"{url!r} names no store that Waypost knows; use a file path, sqlite:///path, "
+            ":memory: or postgresql://user@host/database"
+        )
+    from waypost.store.sqlite import SqliteBackend
+
+    return SqliteBackend(url.removeprefix("sqlite:///") or ":memory:")
+
+
+def search_for(database: Database, embedder: Embedder) -> Search:
+    """The index that belongs to a database."""
+    if database.dialect == "postgresql":
+        from waypost.retrieve.postgres import PostgresSearch
+
+        return PostgresSearch(embedder.name, embedder.dimension)
+    from waypost.retrieve.embedded import EmbeddedSearch
+
+    path = getattr(database.backend, "path", None)
+    folder = None if path is None else path.with_name(path.name + ".index")
+    return EmbeddedSearch(embedder.name, folder)
+
+
+def _claim_embedder(connection: Any, embedder: Embedder, now: datetime) -> None:
+    """Make the first embedder the active one; refuse to mix vectors of two."""
+    active = vectors.active_embedder(connection)
+    if active is not None and active[0] != embedder.name:
+        raise DimensionMismatch(
+            f"the memories here have vectors of {active[0]!r} ({active[1]} dimensions), not of "
+            f"{embedder.name!r} ({embedder.dimension}); open with that embedder, or move them "
+            "with 'waypost reembed'",
+            expected=active[0],
+            found=embedder.name,
+        )
+    vectors.register_embedder(
+        connection, embedder.name, embedder.dimension, active=active is None, now=now
+    )

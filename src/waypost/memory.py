@@ -1,0 +1,200 @@
+"""One agent's memory: the facade over the write path, the read path and the views.
+
+A manager is bound to its agent and cannot name another one. Each method is one
+operation; the work is done by the parts it delegates to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from waypost.exceptions import ContentTooLarge, InvalidInput
+from waypost.filters import parse_query, parse_where
+from waypost.filters.memory_fields import MEMORY_FIELDS
+from waypost.model import (
+    HistoryEntry,
+    Interaction,
+    MemoryChanges,
+    MemoryRecord,
+    NewMemory,
+    Recall,
+    RecallRequest,
+    Stored,
+)
+from waypost.model.memory import MAX_CONTENT_CHARACTERS
+from waypost.retrieve.retriever import Retriever
+from waypost.store import memories, statistics
+from waypost.store.database import Database
+from waypost.write.editor import Editor
+from waypost.write.writer import Writer
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a manager is made of; the engine wires it."""
+
+    database: Database
+    writer: Writer
+    editor: Editor
+    retriever: Retriever
+
+
+class MemoryManager:
+    """The memory of one agent."""
+
+    def __init__(self, agent_id: str, parts: Parts) -> None:
+        self.agent_id = agent_id
+        self._parts = parts
+        self._database = parts.database
+
+    async def add_interaction(
+        self, query: str | Interaction, response: str | None = None, **details: Any
+    ) -> Stored:
+        """Remember one exchange, with the facts in it and, when it went well, how it was done.
+
+        ``details`` are the other fields of ``Interaction``: outcome, actions, success,
+        task_id, project_id, run_id, tags, metadata, timestamp, idempotency_key, ….
+        """
+        interaction = (
+            query
+            if isinstance(query, Interaction)
+            else checked(Interaction, {"query": query, "response": response, **details})
+        )
+        return await self._parts.writer.add_interaction(interaction)
+
+    async def add_memory(self, content: str | NewMemory, **details: Any) -> Stored:
+        """Remember one text. ``details`` are the other fields of ``NewMemory``."""
+        new = (
+            content
+            if isinstance(content, NewMemory)
+            else checked(NewMemory, {"content": content, **details})
+        )
+        return (await self._parts.writer.add([new]))[0]
+
+    async def add_memories(self, batch: Iterable[NewMemory | Mapping[str, Any]]) -> list[Stored]:
+        """Remember many texts in one transaction: all of them, or none."""
+        items = [
+            item if isinstance(item, NewMemory) else checked(NewMemory, item) for item in batch
+        ]
+        return await self._parts.writer.add(items) if items else []
+
+    async def retrieve_memories(
+        self,
+        query: str | RecallRequest,
+        k: int = 5,
+        *,
+        now: datetime | None = None,
+        track_access: bool = True,
+        **filters: Any,
+    ) -> Recall:
+        """Recall the memories that matter for a question, each with its reasons.
+
+        ``filters`` are the other fields of ``RecallRequest``: types, kinds, tier, task_id,
+        project_id, run_id, stage_id, time_range, entities, keywords, tags, where, as_of,
+        include_superseded, weights, half_life_hours, ….
+        """
+        request = (
+            query
+            if isinstance(query, RecallRequest)
+            else checked(RecallRequest, {"query": query, "k": k, **filters})
+        )
+        return await self._parts.retriever.retrieve(request, now=now, track_access=track_access)
+
+    async def get_memory(self, memory_id: str) -> MemoryRecord:
+        """One memory by its id; NotFound when this agent has none."""
+        return await self._read(memories.get, checked_id(memory_id))
+
+    async def list_memories(
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        order_by: str = "timestamp",
+        limit: int = 100,
+    ) -> list[MemoryRecord]:
+        """Memories that match a filter, newest first; ``-`` before the field reverses."""
+        query = parse_query(where or {}, MEMORY_FIELDS, order_by=order_by, limit=limit)
+        return await self._read(memories.find, query)
+
+    async def count_memories(self, where: Mapping[str, Any] | None = None) -> int:
+        return await self._read(memories.count, parse_where(where or {}, MEMORY_FIELDS))
+
+    async def update_memory(
+        self,
+        memory_id: str,
+        changes: MemoryChanges | None = None,
+        *,
+        expected_version: int | None = None,
+        actor: str | None = None,
+        **fields: Any,
+    ) -> MemoryRecord:
+        """Change the given fields; history keeps what they held before."""
+        wanted = changes if changes is not None else checked(MemoryChanges, fields)
+        return await self._parts.editor.update(
+            checked_id(memory_id), wanted, expected_version=expected_version, actor=actor
+        )
+
+    async def forget_memory(self, memory_id: str, *, actor: str | None = None) -> None:
+        """Delete one memory; NotFound when this agent has none."""
+        await self._parts.editor.forget(checked_id(memory_id), actor=actor)
+
+    async def get_history(self, memory_id: str) -> list[HistoryEntry]:
+        """Everything that happened to one memory, oldest first."""
+        return await self._read(memories.events, checked_id(memory_id))
+
+    async def get_statistics(self) -> statistics.AgentStatistics:
+        """How much this agent remembers, by type, tier and kind."""
+        return await self._read(statistics.of_agent)
+
+    async def _read(self, work: Callable[..., T], *args: Any) -> T:
+        return await self._database.read(work, self.agent_id, *args, agent=self.agent_id)
+
+
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """Validate input; the error names the field, what is wrong and what would be right."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise _invalid(model, values, error) from error
+
+
+def checked_id(memory_id: str) -> str:
+    from uuid import UUID
+
+    try:
+        return str(UUID(str(memory_id)))
+    except ValueError:
+        raise InvalidInput(f"{memory_id!r} is not a memory id; ids are UUIDs") from None
+
+
+def _invalid(
+    model: type[BaseModel], values: Mapping[str, Any], error: ValidationError
+) -> InvalidInput:
+    content = values.get("content")
+    kind = InvalidInput
+    if isinstance(content, str) and len(content) > MAX_CONTENT_CHARACTERS:
+        kind = ContentTooLarge
+    return kind(
+        describe(model, error), fields=[".".join(map(str, e["loc"])) for e in error.errors()]
+    )
+
+
+def describe(model: type[BaseModel], error: ValidationError) -> str:
+    parts: Sequence[str] = [_sentence(model, dict(problem)) for problem in error.errors()]
+    return "; ".join(parts)
+
+
+def _sentence(model: type[BaseModel], problem: dict[str, Any]) -> str:
+    place = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        known = ", ".join(sorted(model.model_fields))
+        return f"{place!r} is not a field of {model.__name__}; known are {known}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message

@@ -1,0 +1,173 @@
+"""Search on the embedded database: an in-process index per agent, kept up to date.
+
+Before each search the index reads what the agent's change feed holds beyond its
+watermark, so it sees every committed write of every process. Indexes of large
+agents are saved beside the database when it closes, as a cache: one that is
+missing, damaged or of another embedder is built anew from the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from waypost.index import AgentIndex, Candidates, IndexRow, Query
+from waypost.model.vocabulary import Origin
+from waypost.retrieve.search import SearchQuery
+from waypost.store import feed, memories
+
+logger = logging.getLogger(__name__)
+
+USER_WEIGHT = 2.0
+"""What users say decides more often than what agents and tools answer."""
+WORTH_SAVING = 5_000
+"""Smaller indexes are rebuilt from the rows faster than it takes to be careful with files."""
+CHUNK = 500
+
+
+@dataclass(slots=True)
+class _Held:
+    index: AgentIndex
+    watermark: int = 0
+    saved: int = -1
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class EmbeddedSearch:
+    """Holds the indexes of the agents that were searched."""
+
+    def __init__(self, embedder: str, folder: Path | None) -> None:
+        self._embedder = embedder
+        self._folder = folder
+        self._held: dict[str, _Held] = {}
+        self._lock = threading.Lock()
+
+    def candidates(self, connection: Connection, agent_id: str, query: SearchQuery) -> Candidates:
+        held = self._hold(agent_id)
+        with held.lock:
+            self._catch_up(connection, agent_id, held)
+            return held.index.candidates(self._index_query(connection, agent_id, query))
+
+    def forget(self, agent_id: str) -> None:
+        with self._lock:
+            self._held.pop(agent_id, None)
+        if self._folder is not None:
+            self._file(agent_id).unlink(missing_ok=True)
+
+    def forget_all(self) -> None:
+        with self._lock:
+            self._held.clear()
+        if self._folder is not None and self._folder.exists():
+            shutil.rmtree(self._folder)
+
+    def close(self) -> None:
+        """Save what would be slow to rebuild."""
+        for agent_id, held in self._held.items():
+            if len(held.index) >= WORTH_SAVING and held.saved != held.watermark:
+                self._save(agent_id, held)
+
+    def _index_query(self, connection: Connection, agent_id: str, query: SearchQuery) -> Query:
+        hint = query.hint
+        return Query(
+            terms=query.terms,
+            vector=query.vector,
+            entities=query.entities,
+            limit=query.limit,
+            allowed=self._allowed(connection, agent_id, query),
+            include_inactive=query.include_inactive,
+            time_range=(
+                hint.start.timestamp() if hint and hint.start else None,
+                hint.end.timestamp() if hint and hint.end else None,
+            ),
+        )
+
+    @staticmethod
+    def _allowed(
+        connection: Connection, agent_id: str, query: SearchQuery
+    ) -> NDArray[np.int64] | None:
+        if query.where is None:
+            return None
+        return np.array(memories.matching_rows(connection, agent_id, query.where), np.int64)
+
+    def _hold(self, agent_id: str) -> _Held:
+        with self._lock:
+            held = self._held.get(agent_id)
+            if held is None:
+                held = self._held[agent_id] = self._open(agent_id)
+            return held
+
+    def _open(self, agent_id: str) -> _Held:
+        path = None if self._folder is None else self._file(agent_id)
+        if path is None or not path.exists():
+            return _Held(AgentIndex())
+        loaded = AgentIndex.load(path, embedder=self._embedder)
+        if loaded is None:
+            return _Held(AgentIndex())
+        index, watermark = loaded
+        return _Held(index, watermark, saved=watermark)
+
+    def _catch_up(self, connection: Connection, agent_id: str, held: _Held) -> None:
+        newest = feed.last_change(connection, agent_id)
+        if newest == held.watermark:
+            return
+        if newest < held.watermark:
+            # The file was replaced by an older one: what is held describes another past.
+            held.index, held.watermark = AgentIndex(), 0
+        if held.watermark == 0:
+            for portion in feed.everything(connection, agent_id, self._embedder):
+                held.index.add(_index_rows(portion))
+        else:
+            self._apply_changes(connection, agent_id, held)
+        held.watermark = newest
+
+    def _apply_changes(self, connection: Connection, agent_id: str, held: _Held) -> None:
+        changed = feed.changed_rows(connection, agent_id, held.watermark)
+        for start in range(0, len(changed), CHUNK):
+            part = changed[start : start + CHUNK]
+            present = feed.rows(connection, agent_id, self._embedder, part)
+            gone = set(part) - {row.row_id for row in present}
+            if gone:
+                held.index.remove(sorted(gone))
+            held.index.add(_index_rows(present))
+
+    def _file(self, agent_id: str) -> Path:
+        assert self._folder is not None
+        name = hashlib.blake2b(agent_id.encode(), digest_size=16).hexdigest()
+        return self._folder / f"{name}.index"
+
+    def _save(self, agent_id: str, held: _Held) -> None:
+        if self._folder is None:
+            return
+        try:
+            self._folder.mkdir(exist_ok=True)
+            held.index.save(
+                self._file(agent_id), watermark=held.watermark, embedder=self._embedder
+            )
+            held.saved = held.watermark
+        except OSError as error:
+            logger.warning("the index was not saved and will be rebuilt: %s", error)
+
+
+def _index_rows(rows: Iterable[feed.FeedRow]) -> list[IndexRow]:
+    return [
+        IndexRow(
+            row_id=row.row_id,
+            terms=row.index_terms.split(),
+            timestamp=row.timestamp.timestamp(),
+            vector=row.vector,
+            episode=row.run_id or row.task_id,
+            weight=USER_WEIGHT if row.origin == Origin.USER else 1.0,
+            active=row.valid_to is None and row.superseded_by is None,
+            entities=row.entities,
+        )
+        for row in rows
+    ]

@@ -1,0 +1,164 @@
+"""The read path: understand the query, find candidates, score, explain.
+
+All database work of one retrieval happens in one read transaction. What cannot
+run (the embedder, the index) degrades the answer and is named in its reasons;
+an error of the database itself is reported the same way, with no memories. Bad
+input is the only thing that raises.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from waypost.embed.port import Embedder
+from waypost.encode.entities import find_entities
+from waypost.encode.terms import analyze
+from waypost.exceptions import ProviderError, StorageError
+from waypost.filters import Condition
+from waypost.model import Recall, RecalledMemory, RecallRequest, TimeRange
+from waypost.retrieve.access_tracker import AccessTracker
+from waypost.retrieve.linked import add_linked
+from waypost.retrieve.scope import condition
+from waypost.retrieve.scoring import Scored, rank
+from waypost.retrieve.search import Search, SearchQuery
+from waypost.retrieve.time_words import find_time_range
+from waypost.store import memories, vectors
+from waypost.store.database import Database
+
+logger = logging.getLogger(__name__)
+
+CANDIDATES_PER_RESULT = 4
+FEWEST_CANDIDATES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    memories: tuple[RecalledMemory, ...] = ()
+    row_ids: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+class Retriever:
+    """Retrieves for one agent."""
+
+    def __init__(
+        self,
+        database: Database,
+        search: Search,
+        embedder: Embedder,
+        agent_id: str,
+        *,
+        tracker: AccessTracker,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._search = search
+        self._embedder = embedder
+        self._agent_id = agent_id
+        self._tracker = tracker
+        self._clock = clock
+
+    async def retrieve(
+        self, request: RecallRequest, *, now: datetime | None = None, track_access: bool = True
+    ) -> Recall:
+        """Answer a request, asked at the moment ``now`` (the present, when not given)."""
+        moment = now or self._clock()
+        where = condition(request)
+        mention = None if request.time_range else find_time_range(request.query, moment)
+        hint = mention.range if mention else None
+        vector, reasons = await self._embed(request.query)
+        query = _search_query(request, vector, where, hint)
+        try:
+            found = await self._database.read(
+                self._find, query, request, moment, agent=self._agent_id
+            )
+        except StorageError as error:
+            logger.warning("retrieval failed: %s", error)
+            found = _Found(reasons=(f"the memory could not be read: {error}",))
+        if track_access and found.row_ids:
+            self._tracker.note(self._agent_id, found.row_ids, moment)
+        reasons = (*reasons, *found.reasons)
+        return Recall.model_construct(
+            memories=found.memories,
+            degraded=bool(reasons),
+            reasons=reasons,
+            time_range=request.time_range or hint,
+        )
+
+    async def _embed(self, query: str) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
+        try:
+            return await self._embedder.embed_query(query), ()
+        except ProviderError as error:
+            logger.warning("searching by words only: %s", error)
+            return None, (f"searched by words only, the embedder failed: {error}",)
+
+    def _find(
+        self, connection: Connection, query: SearchQuery, request: RecallRequest, now: datetime
+    ) -> _Found:
+        reasons = self._vector_reasons(connection, query)
+        candidates = self._search.candidates(connection, self._agent_id, query)
+        ranked = rank(connection, self._agent_id, candidates, request, now)
+        ranked = add_linked(connection, self._agent_id, ranked, request, now)[: request.k]
+        records = memories.by_rows(connection, self._agent_id, [item.row_id for item in ranked])
+        conflicts = _conflicts(ranked)
+        recalled = tuple(
+            RecalledMemory.model_construct(
+                memory=records[item.row_id],
+                score=item.score,
+                why=item.why,
+                conflicts_with=conflicts.get(item.memory_id, ()),
+            )
+            for item in ranked
+            if item.row_id in records
+        )
+        return _Found(recalled, tuple(item.row_id for item in ranked), reasons)
+
+    def _vector_reasons(self, connection: Connection, query: SearchQuery) -> tuple[str, ...]:
+        """Say when the stored vectors are of another embedder than the query's."""
+        active = vectors.active_embedder(connection)
+        if query.vector is None or active is None or active[0] == self._embedder.name:
+            return ()
+        return (
+            f"searched by words only: the memories were moved to embedder {active[0]!r}; "
+            "open the database with it",
+        )
+
+
+def _search_query(
+    request: RecallRequest,
+    vector: NDArray[np.float32] | None,
+    where: Condition | None,
+    hint: TimeRange | None,
+) -> SearchQuery:
+    return SearchQuery(
+        text=request.query,
+        terms=tuple(analyze(request.query)),
+        vector=vector,
+        entities=tuple(find_entities(request.query)),
+        limit=max(FEWEST_CANDIDATES, CANDIDATES_PER_RESULT * request.k),
+        where=where,
+        include_inactive=request.include_superseded or request.as_of is not None,
+        hint=hint,
+    )
+
+
+def _conflicts(ranked: Sequence[Scored]) -> dict[str, tuple[str, ...]]:
+    """Memories that make different statements about the same thing, by memory."""
+    by_key: dict[str, list[str]] = defaultdict(list)
+    for item in ranked:
+        if item.fact_key is not None:
+            by_key[item.fact_key].append(item.memory_id)
+    return {
+        one: tuple(other for other in group if other != one)
+        for group in by_key.values()
+        if len(group) > 1
+        for one in group
+    }

@@ -1,0 +1,1 @@
+"""The write path: prepare (encode, place), embed, store. One module per step."""
