@@ -41,7 +41,8 @@ _MARKED = (
 )
 _NAMED = re.compile(
     rf"\b(?:(?P<camel>[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)\b"
-    rf"|(?:{_NAME})(?:(?: (?:of|de|van|von|the|and)(?= [A-Z]))? (?:{_NAME}|\d+(?:\.\d+)*\b)){{0,4}})"
+    rf"|(?:{_NAME})(?:(?: (?:of|de|van|von|the|and)(?= [A-Z]))?"
+    rf" (?:{_NAME}|\d+(?:\.\d+)*\b)){{0,4}})"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n•*>-])[\s\"'“(\[*_#-]*$")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -70,9 +71,9 @@ def _name_at(text: str, match: re.Match[str], inside: set[str]) -> str:
     """Return the name of a match, marked as doubtful when only its place may explain a capital."""
     if match["camel"]:
         return match[0][:_MAX_LENGTH]
-    name, moved = _trim(match[0])
-    single = not moved and " " not in name and not _is_marked(name)
-    if single and _starts_sentence(text, match.start()):
+    starts = _starts_sentence(text, match.start())
+    name, moved = _trim(match[0], starts=starts)
+    if starts and not moved and " " not in name and not _is_marked(name):
         return _DOUBTFUL + name
     inside.add(name)
     return name
@@ -92,11 +93,16 @@ def _kept(found: dict[str, None], inside: set[str]) -> list[str]:
     return list(kept)
 
 
-def _trim(name: str) -> tuple[str, bool]:
+def _trim(name: str, *, starts: bool) -> tuple[str, bool]:
     """Drop words in front that have a capital only by their place; say whether any went."""
     words = name.split(" ")
     first = 0
     while first < len(words) and _is_common(words[first]):
+        # Inside a sentence the capital of "New York" is its own; at the start it is still likely.
+        if len(words) - first > 1 and (
+            words[first] == "New" or not (starts or words[first][0] == "I")
+        ):
+            break
         first += 1
     kept = words[first:]
     while kept and (kept[-1].lower() in STOP_WORDS or kept[-1] in ("of", "and", "the")):

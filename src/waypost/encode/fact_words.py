@@ -23,7 +23,7 @@ _NOT_A_NAME = frozenset(
     truth answer trick thought moment result feeling hope plan dream challenge good great nice
     all some any each every both if to with without about while after before during since until
     latter former following main let make made
-    """.split()  # noqa: SIM905 (a list of words reads better as prose)
+    """.split()  # noqa: SIM905
 )
 
 # Heads that hold one value at a time, so that a plain word is enough as their value.
@@ -63,13 +63,14 @@ _CONCRETE = re.compile(
 )
 _CUT = re.compile(
     r",(?!\d{3})|[;(]| [-–—] | (?:but|because|so|which|who|since|instead|rather|while|when|where"
-    r"|though|although|unless|until|after|before|as an?|as of|not|and for|is|are|was|were|about \d|about a"
+    r"|though|although|unless|until|after|before|as an?|as of|not|and for|is|are|was|were"
+    r"|about \d|about a"
     r"|and (?:I|I'm|we|it|it's|he|she|they|the|my|our))\b|[.!] "
 )
 _NOW = re.compile(r"^(?:now|currently) | (?:now|currently|today|again|too|already)$")
 _NO_VALUE = re.compile(
-    r"[\[{<]|(?:not|a|an|so|very|really|pretty|quite|too|more|less|such|like|always|never|all|just|to"
-    r"|that|this|these|what|how|why|where|when|one|some|my|your|his|her|their|our|being"
+    r"[\[{<]|(?:not|a|an|so|very|really|pretty|quite|too|more|less|such|like|always|never|all|just"
+    r"|to|that|this|these|what|how|why|where|when|one|some|my|your|his|her|their|our|being"
     r"|\w+ing|(?!enabled|disabled)\w{4,}ed"
     r"|definitely|still|up|down|out|over|back|great|good|fine|done|ready|here|there|below|above"
     r"|important|amazing|awesome|perfect|relatively|best|worst|open|closed|I|I'm|you|You've|it"

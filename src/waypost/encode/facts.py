@@ -260,11 +260,19 @@ def _make_life(match: re.Match[str], clause: str, source: str | None) -> Fact | 
     attribute = _LIFE_ATTRIBUTES.get(words[0]) or _LIFE_ATTRIBUTES[words[-1]]
     value = trim_value(match["value"])
     subject = _person(match["who"], source)
-    if not value or subject is None or len(value.split()) > 6:
+    if not value or subject is None or (match["who"] != "I" and words[0] in ("live", "work")):
         return None
-    if attribute != "occupation" and not value.removeprefix("the ")[:1].isupper():
+    if match["who"].endswith("s") and words[0] == "moved":
+        return None  # "Users moved to Berlin" is about many
+    if attribute != "occupation":
+        named = _PROPER.match(value)
+        value = named[0] if named else ""
+    if not value or len(value.split()) > 6:
         return None
     return Fact(text=clause, subject=subject, attribute=attribute, value=value)
+
+
+_PROPER = re.compile(r"(?:the )?(?:[A-ZÀ-Þ]|\d)[\w'.&-]*(?: (?:[A-ZÀ-Þ\d][\w'.&-]*|of|de|&))*")
 
 
 def _make_age(match: re.Match[str], clause: str, source: str | None) -> Fact | None:

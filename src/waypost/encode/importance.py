@@ -34,8 +34,8 @@ _URGENT = re.compile(
     re.IGNORECASE,
 )
 _CHAT = re.compile(
-    r"^\W*(?:hi|hey|hello|thanks|thank you|ok|okay|sure|great|cool|nice|wow|bye|good (?:morning|night)"
-    r"|see you|sounds good|haha|lol|yes|no|yeah|yep)\b",
+    r"^\W*(?:hi|hey|hello|thanks|thank you|ok|okay|sure|great|cool|nice|wow|bye"
+    r"|good (?:morning|night)|see you|sounds good|haha|lol|yes|no|yeah|yep)\b",
     re.IGNORECASE,
 )
 

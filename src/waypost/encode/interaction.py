@@ -1,9 +1,9 @@
 """From one exchange to the memories it gives: what happened, what was stated, what worked.
 
 The episode comes first and holds everything. Facts come from the user's words and from the
-outcome; from the agent's own response only what it states as changed or set is not taken either,
-since an agent that believes its own guesses fills its memory with them. Where the memories are
-placed, and the links back to the episode, are the caller's business.
+outcome. The agent's response counts as an outcome only when it is brief and no other is given: an
+agent that believes its own long musings fills its memory with them. Where the memories are placed,
+and the links back to the episode, are the caller's business.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from waypost.model import vocabulary as kinds
 _READ = 8000
 _MAX_CONTENT = 1_000_000
 _MAX_ARGUMENTS = 200
+_BRIEF = 3
 
 
 def split_interaction(interaction: Interaction) -> list[NewMemory]:
@@ -67,10 +68,17 @@ def episode_text(interaction: Interaction) -> str:
 def _stated(interaction: Interaction) -> list[Fact]:
     """Return the keyed facts; of two about the same thing the later one holds."""
     facts = find_facts(split_sentences(interaction.query[:_READ]), source=interaction.source)
-    if interaction.outcome and interaction.success is not False:
-        facts += find_facts(split_sentences(interaction.outcome[:_READ]), source=interaction.source)
+    if interaction.success is not False:
+        facts += find_facts(_result(interaction), source=Origin.AGENT)
     latest = {key: fact for fact in facts if (key := fact_key(fact)) is not None}
     return list(latest.values())
+
+
+def _result(interaction: Interaction) -> list[str]:
+    if interaction.outcome:
+        return split_sentences(interaction.outcome[:_READ])
+    sentences = split_sentences((interaction.response or "")[:_READ])
+    return sentences if len(sentences) <= _BRIEF else []
 
 
 def _semantic(fact: Fact, interaction: Interaction) -> NewMemory:

@@ -34,7 +34,8 @@ _TOOL_LINE = re.compile(
     r"|[-dl][rwx-]{9} .*|[+-]{3} .*|@@ .*)$"
 )
 _DECISION = re.compile(
-    r"\b(?:we|I|they|team|have|has|it was) (?:have |has )?(?:decided|chose|chosen|agreed|settled on)\b"
+    r"\b(?:we|I|they|team|have|has|it was) (?:have |has )?"
+    r"(?:decided|chose|chosen|agreed|settled on)\b"
     r"|\b(?:going with|opted for|decision:|decided (?:to|on|that|against)|we will go with"
     r"|we'll go with)",
     re.IGNORECASE,
@@ -45,18 +46,19 @@ _CONVENTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _CONSTRAINT = re.compile(
-    r"\b(?:must(?: not|n't)?|do not|don't (?:use|touch|change|delete|deploy|exceed)|may not|not allowed"
-    r"|forbidden|required to|at most|no more than|at least|within budget)\b"
+    r"\b(?:must(?: not|n't)?|do not|don't (?:use|touch|change|delete|deploy|exceed)|may not"
+    r"|not allowed|forbidden|required to|at most|no more than|at least|within budget)\b"
     r"|\b(?:budget|deadline|limit|constraint)\b(?: is|:| of| =| ≤)",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
-    r"\b(?:I|we|user|(?-i:[A-Z][a-z]+)) (?:really |always |also |strongly )?(?:prefers?|likes?|loves?"
-    r"|hates?|dislikes?|enjoys?|would rather)\b|\bmy fav(?:ou)?rite\b|\bmy preference\b",
+    r"\b(?:I|we|user|(?-i:[A-Z][a-z]+)) (?:really |always |also |strongly )?(?:prefers?|likes?"
+    r"|loves?|hates?|dislikes?|enjoys?|would rather)\b|\bmy fav(?:ou)?rite\b|\bmy preference\b",
     re.IGNORECASE,
 )
 _PROCEDURE = re.compile(
-    r"\b(?:how to|steps to|to (?:deploy|build|run|install|fix|release|reproduce|set up)[^.\n]{0,60}[,:])"
+    r"\b(?:how to|steps to"
+    r"|to (?:deploy|build|run|install|fix|release|reproduce|set up)[^.\n]{0,60}[,:])"
     r"|^\s*(?:step )?1[.):] .+\n(?:.*\n)*?\s*(?:step )?2[.):] ",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -27,5 +27,5 @@ STOP_WORDS = frozenset(
     yesterday yet you your yours yourself monday tuesday wednesday thursday friday saturday
     sunday let's i'm i've i'll i'd it's that's there's don't didn't can't won't isn't doesn't
     you're we're they're what's
-    """.split()  # noqa: SIM905 (a list of words reads better as prose)
+    """.split()  # noqa: SIM905
 )
