@@ -1,0 +1,8 @@
+"""The in-process index of an agent's memories: text, vectors and episodes, ranked as one."""
+
+from __future__ import annotations
+
+from waypost.index.agent import AgentIndex
+from waypost.index.rows import Candidates, IndexRow, Query, RouteScores
+
+__all__ = ["AgentIndex", "Candidates", "IndexRow", "Query", "RouteScores"]

@@ -1,0 +1,113 @@
+"""The recipe: how text, vectors, neighbours and episodes become one relevance.
+
+The unit that is stored is the single memory; the unit that is matched is the memory in
+its context. Six parts are worked out per row, each divided by its best value for the
+query, and summed with fixed weights:
+
+- text: BM25 of the row's own terms, with the statistics of this agent alone;
+- vector: cosine to the query;
+- context: BM25 of the opening terms of the two rows before and the two after;
+- episode: BM25 of all terms of the row's episode, and its best cosine;
+- entity: idf of the query's entities that the row names;
+- time: whether the row falls into the time that the query names.
+
+A row's ``weight`` (its role) multiplies text and vector. A part is divided by no less
+than a floor with an absolute meaning, so a query that nothing answers well gives small
+relevances rather than a 1.0 for the best of the rubbish. All functions are pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from waypost.index.rows import Floats
+
+SATURATION = 0.9
+LENGTH_NORM = 0.5
+
+EPISODE_TEXT_WEIGHT = 0.4
+EPISODE_VECTOR_WEIGHT = 0.35
+EPISODE_WEIGHT = EPISODE_TEXT_WEIGHT + EPISODE_VECTOR_WEIGHT
+ROUTE_WEIGHTS = {
+    "text": 1.0,
+    "vector": 1.0,
+    "context": 0.5,
+    "episode": EPISODE_WEIGHT,
+    "entity": 0.1,
+    "time": 0.3,
+}
+TOTAL_WEIGHT = sum(ROUTE_WEIGHTS.values()) - ROUTE_WEIGHTS["entity"] - ROUTE_WEIGHTS["time"]
+"""The best row of a query that names no entity and no time can reach the relevance 1."""
+
+NEIGHBOUR_WEIGHTS = (1.0, 0.75)
+"""Share of the row next to this one, and of the row after next, on each side."""
+
+TEXT_FLOOR = 0.3
+"""A best text match below this share of the query's idf does not count as a full match."""
+
+VECTOR_FLOOR = 0.4
+"""Nor does a best cosine below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the routes say about the same rows. ``ideal_text`` is the idf sum of the query."""
+
+    text: Floats
+    vector: Floats
+    context: Floats
+    episode_text: Floats
+    episode_vector: Floats
+    entity: Floats
+    time: Floats
+    weight: Floats
+    ideal_text: float
+
+
+def inverse_document_frequency(rows: int, frequency: int) -> float:
+    return float(np.log1p((rows - frequency + 0.5) / (frequency + 0.5)))
+
+
+def saturate(counts: NDArray[np.integer | np.floating], lengths: Floats, average: float) -> Floats:
+    """BM25's share of a term: grows with its count, shrinks with the length of the text."""
+    norm = SATURATION * (1 - LENGTH_NORM + LENGTH_NORM * lengths / average)
+    return ((SATURATION + 1) * counts / (counts + norm)).astype(np.float32)
+
+
+def head_shares() -> Floats:
+    """The share of a term that occurs 0, 1, 2 … times in a head; heads are of one length."""
+    counts = np.arange(256, dtype=np.float32)
+    return (SATURATION + 1) * counts / (counts + SATURATION)
+
+
+def fuse(parts: Parts) -> tuple[Floats, dict[str, Floats]]:
+    """One relevance per row from 0 to 1, and what each route scored, on the same scale."""
+    text_floor = TEXT_FLOOR * parts.ideal_text
+    episode = EPISODE_TEXT_WEIGHT * _scaled(parts.episode_text, text_floor)
+    episode += EPISODE_VECTOR_WEIGHT * _scaled(parts.episode_vector, VECTOR_FLOOR)
+    routes = {
+        "text": _scaled(parts.text * parts.weight, text_floor),
+        "vector": _scaled(parts.vector * parts.weight, VECTOR_FLOOR),
+        "context": _scaled(parts.context, text_floor),
+        "episode": episode / np.float32(EPISODE_WEIGHT),
+        "entity": _scaled(parts.entity, 0.0),
+        "time": parts.time,
+    }
+    total = sum(np.float32(ROUTE_WEIGHTS[name]) * scores for name, scores in routes.items())
+    return np.minimum(total / np.float32(TOTAL_WEIGHT), 1.0), routes
+
+
+def ranks(scores: Floats) -> NDArray[np.int32]:
+    """Rank from 1 by falling score, ties by position; 0 where the score is 0."""
+    order = np.argsort(-scores, kind="stable")
+    places = np.empty(len(scores), np.int32)
+    places[order] = np.arange(1, len(scores) + 1)
+    return np.where(scores > 0, places, 0).astype(np.int32)
+
+
+def _scaled(part: Floats, floor: float) -> Floats:
+    best = max(float(part.max(initial=0.0)), floor)
+    return part / np.float32(best) if best > 0 else part

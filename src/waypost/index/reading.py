@@ -1,0 +1,209 @@
+"""One search over a snapshot: pick candidates by every route, then rank them exactly.
+
+Small agents have every row ranked. Larger ones first look at the whole corpus with cheap
+dense passes (terms and their neighbourhoods, sign bits), keep some hundreds of rows, and
+work out all parts of the recipe for those only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from waypost.index.matching import (
+    Statistics,
+    TextMatch,
+    episode_scores,
+    match_text,
+    neighbour_scores,
+    weigh,
+)
+from waypost.index.postings import Postings, PostingsView
+from waypost.index.ranking import (
+    NEIGHBOUR_WEIGHTS,
+    ROUTE_WEIGHTS,
+    Parts,
+    fuse,
+    ranks,
+)
+from waypost.index.rows import Candidates, Floats, Query, RouteScores, Slots
+from waypost.index.vectors import VectorColumn
+
+ENTITY_MARK = "\x1f"
+"""Sets the terms that stand for entities apart from words."""
+
+RANK_ALL_ROWS = 2_000
+"""Up to this many rows every one is ranked."""
+
+PER_ROUTE = 400
+"""How many rows each route may nominate beyond that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The arrays of an index at one moment; slot 0 is the null row."""
+
+    count: int
+    postings: PostingsView
+    vocabulary: Mapping[str, int]
+    vectors: VectorColumn | None
+    row_ids: NDArray[np.int64]
+    times: NDArray[np.float64]
+    lengths: NDArray[np.int32]
+    weights: Floats
+    live: NDArray[np.bool_]
+    active: NDArray[np.bool_]
+    previous: NDArray[np.int32]
+    following: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    episode_lengths: NDArray[np.float64]
+    all_live: bool
+    statistics: Statistics
+
+
+def entity_term(name: str) -> str:
+    return ENTITY_MARK + " ".join(name.lower().split())
+
+
+def search(index: Snapshot, query: Query) -> Candidates:
+    """Rank the rows of one snapshot for a query."""
+    vector = _usable_vector(index, query)
+    match = _match(index, query)
+    context = neighbour_scores(match.head, index.previous, index.following, NEIGHBOUR_WEIGHTS)
+    entity = _entity_scores(index, query)
+    nominating = [match.row + np.float32(ROUTE_WEIGHTS["context"]) * context, entity]
+    slots = _nominate(index, _eligible(index, query), nominating, vector)
+    cosines = _cosines(index, slots, vector)
+    episode_text, episode_vector = _episode_parts(index, match, slots, cosines)
+    parts = Parts(
+        text=match.row[slots],
+        vector=cosines,
+        context=context[slots],
+        episode_text=episode_text,
+        episode_vector=episode_vector,
+        entity=entity[slots],
+        time=_within(index.times[slots], query.time_range),
+        weight=index.weights[slots],
+        ideal_text=match.ideal,
+    )
+    return _best(index.row_ids[slots], parts, query.limit)
+
+
+def _usable_vector(index: Snapshot, query: Query) -> Floats | None:
+    if query.vector is None or index.vectors is None:
+        return None
+    vector = np.asarray(query.vector, np.float32)
+    index.vectors.check(vector)
+    return vector
+
+
+def _eligible(index: Snapshot, query: Query) -> NDArray[np.bool_]:
+    mask = index.live if query.include_inactive else index.active
+    if query.allowed is not None:
+        mask = mask & np.isin(index.row_ids, query.allowed)
+    return mask
+
+
+def _match(index: Snapshot, query: Query) -> TextMatch:
+    words = list(dict.fromkeys(query.terms))
+    terms = weigh(words, _find(index, words), index.statistics)
+    return match_text(terms, index.count, index.lengths, index.statistics)
+
+
+def _find(index: Snapshot, words: list[str]) -> list[Postings]:
+    found = index.postings.find(index.vocabulary.get(word, -1) for word in words)
+    if index.all_live:
+        return found
+    return [_living(postings, index.live) for postings in found]
+
+
+def _living(postings: Postings, live: NDArray[np.bool_]) -> Postings:
+    keep = live[postings.rows]
+    return Postings(postings.rows[keep], postings.counts[keep], postings.heads[keep])
+
+
+def _entity_scores(index: Snapshot, query: Query) -> Floats:
+    scores = np.zeros(index.count, np.float32)
+    words = list(dict.fromkeys(entity_term(name) for name in query.entities))
+    for term in weigh(words, _find(index, words), index.statistics):
+        scores[term.postings.rows] += np.float32(term.idf)
+    return scores
+
+
+def _within(times: NDArray[np.float64], span: tuple[float | None, float | None]) -> Floats:
+    """1 for rows inside the time range, else 0; nothing is inside a range without ends."""
+    start, end = span
+    if start is None and end is None:
+        return np.zeros(len(times), np.float32)
+    inside = np.ones(len(times), np.bool_)
+    if start is not None:
+        inside &= times >= start
+    if end is not None:
+        inside &= times < end
+    return inside.astype(np.float32)
+
+
+def _nominate(
+    index: Snapshot,
+    eligible: NDArray[np.bool_],
+    routes: list[Floats],
+    vector: Floats | None,
+) -> Slots:
+    """The slots to rank, ascending: all of a small set, else the best of every route."""
+    if np.count_nonzero(eligible) <= RANK_ALL_ROWS:
+        return np.flatnonzero(eligible)
+    chosen = [_highest(np.where(eligible, scores, 0), PER_ROUTE) for scores in routes]
+    if vector is not None and index.vectors is not None:
+        near = index.vectors.nearest(vector, eligible, PER_ROUTE)
+        chosen.append(near)
+    return np.unique(np.concatenate(chosen))
+
+
+def _highest(scores: Floats, count: int) -> Slots:
+    """Positions of about the ``count`` highest scores above 0, without sorting all of them."""
+    best = float(scores.max(initial=0.0))
+    if best <= 0:
+        return np.zeros(0, np.int64)
+    for share in (0.5, 0.25, 0.1, 0.0):
+        places = np.flatnonzero(scores > best * share)
+        if len(places) >= count:
+            break
+    if len(places) <= count:
+        return places
+    return places[np.argpartition(-scores[places], count)[:count]]
+
+
+def _cosines(index: Snapshot, slots: Slots, vector: Floats | None) -> Floats:
+    if vector is None or index.vectors is None:
+        return np.zeros(len(slots), np.float32)
+    return index.vectors.cosines(slots, vector)
+
+
+def _episode_parts(
+    index: Snapshot, match: TextMatch, slots: Slots, cosines: Floats
+) -> tuple[Floats, Floats]:
+    """What the episode of each slot scores as a text, and by its best vector."""
+    episodes, member = np.unique(index.codes[slots], return_inverse=True)
+    text = episode_scores(
+        match,
+        index.codes,
+        episodes,
+        lengths=index.episode_lengths,
+        average=index.statistics.average_episode_length,
+    )
+    best = np.zeros(len(episodes), np.float32)
+    np.maximum.at(best, member, cosines)
+    return text[member], best[member]
+
+
+def _best(row_ids: NDArray[np.int64], parts: Parts, limit: int) -> Candidates:
+    relevance, routes = fuse(parts)
+    order = np.lexsort((row_ids, -relevance))[:limit]
+    order = order[relevance[order] > 0]
+    placed = {
+        name: RouteScores(scores[order], ranks(scores)[order]) for name, scores in routes.items()
+    }
+    return Candidates(row_ids[order], relevance[order], placed)

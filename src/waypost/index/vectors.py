@@ -1,0 +1,118 @@
+"""Vectors of the index: sign bits for the first look, half floats for the last word.
+
+The bits of all rows lie word by word (column-major), so that one pass of exclusive-or
+and population count per word gives the Hamming distance of every row. The nearest few
+hundred are then measured exactly. Below ``EXACT_ROWS`` rows the exact measure alone is
+cheaper. Half floats live in blocks, so growing never copies them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from waypost.exceptions import DimensionMismatch
+from waypost.index.columns import Column
+from waypost.index.rows import Floats, Slots
+
+BLOCK_ROWS = 1 << 14
+EXACT_ROWS = 5_000
+
+
+class VectorColumn:
+    """One vector per slot; slots without one are never found by vector."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.present: Column[np.bool_] = Column(np.bool_)
+        self.bits: Column[np.uint64] = Column(np.uint64, words=-(-dimension // 64))
+        self.blocks: list[NDArray[np.float16]] = []
+
+    def set(self, slots: Slots, vectors: NDArray[np.floating]) -> None:
+        """Store unit vectors; ``vectors`` has the shape (rows, dimension)."""
+        self._reserve(int(slots.max()) + 1)
+        half = vectors.astype(np.float16)
+        for block, places, picked in self._by_block(slots):
+            self.blocks[block][places] = half[picked]
+        self.bits.data[:, slots] = sign_bits(vectors)
+        self.present.data[slots] = True
+
+    def erase(self, slot: int) -> None:
+        """Wipe a vector: what was forgotten must not be recoverable from memory or file."""
+        if slot // BLOCK_ROWS >= len(self.blocks):
+            return
+        self.present.data[slot] = False
+        self.bits.data[:, slot] = 0
+        self.blocks[slot // BLOCK_ROWS][slot % BLOCK_ROWS] = 0
+
+    def get(self, slots: Slots) -> Floats:
+        """The stored vectors; zero where a slot has none."""
+        found = np.zeros((len(slots), self.dimension), np.float32)
+        for block, places, picked in self._by_block(slots):
+            if block < len(self.blocks):
+                found[picked] = self.blocks[block][places]
+        return found
+
+    def cosines(self, slots: Slots, query: Floats) -> Floats:
+        found: Floats = np.maximum(self.get(slots) @ query, np.float32(0))
+        return found
+
+    def nearest(self, query: Floats, eligible: NDArray[np.bool_], count: int) -> Slots:
+        """At least ``count`` of the eligible slots nearest to the query, if there are as many."""
+        rows = min(len(eligible), self.present.data.shape[-1])
+        usable = eligible[:rows] & self.present.data[:rows]
+        if rows <= EXACT_ROWS:
+            return np.flatnonzero(usable)
+        return _cut(self._distances(query, usable), count, 64 * len(self.bits.data))
+
+    def check(self, vector: NDArray[np.floating]) -> None:
+        if vector.shape != (self.dimension,):
+            raise DimensionMismatch(
+                f"a vector of shape {vector.shape} does not fit an index of "
+                f"{self.dimension} dimensions; re-embed with the model the index was built with"
+            )
+
+    @property
+    def nbytes(self) -> int:
+        return self.bits.nbytes + self.present.nbytes + sum(b.nbytes for b in self.blocks)
+
+    def _distances(self, query: Floats, usable: NDArray[np.bool_]) -> NDArray[np.uint16]:
+        bits, words = self.bits.data, sign_bits(query[None, :])[:, 0]
+        rows = len(usable)
+        total: NDArray[np.uint16] = np.bitwise_count(bits[0, :rows] ^ words[0]).astype(np.uint16)
+        for number in range(1, len(words)):
+            total += np.bitwise_count(bits[number, :rows] ^ words[number])
+        total[~usable] = np.iinfo(np.uint16).max
+        return total
+
+    def _reserve(self, rows: int) -> None:
+        self.present.reserve(rows)
+        self.bits.reserve(rows)
+        while len(self.blocks) * BLOCK_ROWS < rows:
+            self.blocks.append(np.zeros((BLOCK_ROWS, self.dimension), np.float16))
+
+    def _by_block(self, slots: Slots) -> list[tuple[int, Slots, Slots]]:
+        """Group slots by the block they lie in: block, places in it, positions in ``slots``."""
+        blocks = slots // BLOCK_ROWS
+        groups = []
+        for block in np.unique(blocks).tolist():
+            picked = np.flatnonzero(blocks == block)
+            groups.append((block, slots[picked] - block * BLOCK_ROWS, picked))
+        return groups
+
+
+def sign_bits(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Pack the signs of each vector into 64-bit words, shape (words, rows)."""
+    packed = np.packbits(vectors > 0, axis=1)
+    words = -(-vectors.shape[1] // 64)
+    padded = np.zeros((len(vectors), words * 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def _cut(distances: NDArray[np.uint16], count: int, largest: int) -> Slots:
+    """Positions of the smallest distances: all ties at the border are kept."""
+    usable = distances[distances <= largest] if distances.max() > largest else distances
+    at_most = np.cumsum(np.bincount(usable, minlength=largest + 1))
+    border = int(np.searchsorted(at_most, min(count, len(usable))))
+    return np.flatnonzero(distances <= min(border, largest))
