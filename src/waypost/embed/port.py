@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors: TypeAlias = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 @runtime_checkable

@@ -29,7 +29,7 @@ def parse_model_address(address: str) -> ModelAddress:
     name, plus, scheme = provider.partition("+")
     if plus and scheme in {"http", "https"}:
         return _of_server(name, f"{scheme}:{rest}")
-    if not provider.isalpha() or not rest or rest.startswith("//"):
+    if not provider.isalnum() or not rest or rest.startswith("//"):
         raise InvalidInput(
             "a model's address is PROVIDER:MODEL, for example openai:gpt-4o-mini, or "
             "PROVIDER+http://HOST/v1?model=MODEL"

@@ -20,7 +20,8 @@ SPACE = "▁"
 FIRST_BYTE = 3
 """The number of the piece for byte 0; the numbers before it mark the ends of a text."""
 
-_PART = re.compile(r" ?[^\w ]{0,16}\w{0,24}")
+# A run of spaces but its last, or: a space, punctuation, letters, each optional.
+_PART = re.compile(r" {1,15}(?= )| ?[^\w ]{0,16}\w{0,40}")
 _MEMO_ENTRIES = 65_536
 _NO_MERGE = 1 << 30
 
