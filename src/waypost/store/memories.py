@@ -34,6 +34,9 @@ from waypost.store.tables import accesses, embeddings, history, links, memories
 _ROW = [*memories.c, accesses.c.access_count, accesses.c.last_accessed]
 _JOINED = memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id)
 
+_DERIVED = frozenset({"digest", "fact_key", "index_terms"})
+"""Columns that follow from others and are therefore not part of a memory's history."""
+
 COLUMNS: dict[str, ColumnElement[Any]] = {
     **{column.name: column for column in memories.c},
     "access_count": func.coalesce(accesses.c.access_count, 0),
@@ -155,7 +158,9 @@ def change(
             found=row["version"],
             expected=expected_version,
         )
-    before = {name: row[name] for name in values if row[name] != values[name]}
+    before = {
+        name: row[name] for name in values if row[name] != values[name] and name not in _DERIVED
+    }
     version = row["version"] + 1
     connection.execute(
         update(memories)
