@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from waypost.context.assembler import ContextAssembler
 from waypost.embed import embedder_from_url
 from waypost.embed.port import Embedder
 from waypost.exceptions import DimensionMismatch, InvalidInput, StorageError
@@ -66,15 +67,15 @@ class Engine:
         """The memory of one agent. It cannot reach another agent's by any argument."""
         checked(_Agent, {"agent_id": agent_id})
         common: dict[str, Any] = {"clock": self.clock, "on_waiting": self.queue.kick}
+        reading: dict[str, Any] = {"clock": self.clock, "tracker": self.tracker}
+        retriever = Retriever(self.database, self.search, self.embedder, agent_id, **reading)
         parts = Parts(
             database=self.database,
             writer=Writer(self.database, self.embedder, agent_id, **common),
             editor=Editor(self.database, self.embedder, agent_id, **common),
-            retriever=Retriever(
-                self.database, self.search, self.embedder, agent_id,
-                tracker=self.tracker, clock=self.clock,
-            ),
-        )  # fmt: skip
+            retriever=retriever,
+            assembler=ContextAssembler(self.database, retriever, agent_id, **reading),
+        )
         return MemoryManager(agent_id, parts)
 
     async def agents(self) -> list[str]:

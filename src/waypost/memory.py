@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from waypost.context.assembler import ContextAssembler
 from waypost.exceptions import ContentTooLarge, InvalidInput
 from waypost.filters import parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
@@ -26,6 +27,7 @@ from waypost.model import (
     RecallRequest,
     Stored,
 )
+from waypost.model.context import ContextPackage, ContextRequest
 from waypost.model.memory import MAX_CONTENT_CHARACTERS
 from waypost.retrieve.retriever import Retriever
 from waypost.store import memories, statistics
@@ -45,6 +47,7 @@ class Parts:
     writer: Writer
     editor: Editor
     retriever: Retriever
+    assembler: ContextAssembler
 
 
 class MemoryManager:
@@ -107,6 +110,25 @@ class MemoryManager:
             else checked(RecallRequest, {"query": query, "k": k, **filters})
         )
         return await self._parts.retriever.retrieve(request, now=now, track_access=track_access)
+
+    async def get_relevant_context(
+        self,
+        query: str | ContextRequest,
+        task_id: str | None = None,
+        max_tokens: int = 2000,
+        **details: Any,
+    ) -> ContextPackage:
+        """The few tokens that matter now, as text to put before a model. Never over budget.
+
+        ``details`` are the other fields of ``ContextRequest``: project_id, run_id, split,
+        profile, where, as_of.
+        """
+        request = (
+            query
+            if isinstance(query, ContextRequest)
+            else checked(ContextRequest, {"query": query, "max_tokens": max_tokens, **details})
+        )
+        return await self._parts.assembler.build(task_id, request)
 
     async def get_memory(self, memory_id: str) -> MemoryRecord:
         """One memory by its id; NotFound when this agent has none."""

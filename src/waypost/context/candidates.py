@@ -31,7 +31,11 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Candidate:
-    """``versions`` run from the fullest to the shortest; ``pinned`` ones are placed first."""
+    """``versions`` run from the fullest to the shortest; ``pinned`` ones are placed first.
+
+    ``parent_id`` names the entry it was derived from: when that one is shown in full
+    and says the same words, the child would only repeat it.
+    """
 
     entry_id: str
     section: Section
@@ -44,6 +48,7 @@ class Candidate:
     trust: Trust = Trust.MEDIUM
     pinned: bool = False
     stand_in: StandIn | None = None
+    parent_id: str | None = None
     why: Why | None = None
 
 

@@ -55,7 +55,9 @@ class Selection:
         self._texts.add(version.text)
 
     def repeats(self, candidate: Candidate) -> bool:
-        return candidate.versions[0].text in self._texts
+        text = candidate.versions[0].text
+        parent = self.chosen.get(candidate.parent_id or "")
+        return text in self._texts or (parent is not None and text in parent.version.text)
 
     def settle(self) -> None:
         """Replace the sum of upper bounds by the tokens of the blocks as they stand."""
@@ -107,9 +109,15 @@ def _rank(candidate: Candidate) -> tuple[bool, float, str]:
 def _needs(ranked: Iterable[Candidate], renderer: Renderer, budget: int) -> dict[Tier, int]:
     """Tokens each tier could use; counting stops once a tier could use the whole budget."""
     needs = dict.fromkeys(Tier, 0)
+    framed: set[tuple[Tier, Section]] = set()
     for candidate in ranked:
-        if needs[candidate.tier] < budget:
-            needs[candidate.tier] += renderer.cost(candidate, candidate.versions[0].text)
+        tier, section = candidate.tier, candidate.section
+        if needs[tier] >= budget:
+            continue
+        needs[tier] += renderer.cost(candidate, candidate.versions[0].text)
+        if (tier, section) not in framed:
+            framed.add((tier, section))
+            needs[tier] += renderer.frame_cost(section)
     return needs
 
 

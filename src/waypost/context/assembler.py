@@ -1,0 +1,165 @@
+"""The assembler: read the scene, recall, gather, assemble.
+
+Below it lies only pure code and the read path. A retrieval that is degraded
+gives a context that says so; it is never passed off as "nothing relevant".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from waypost.context.assemble import Material, assemble
+from waypost.context.fencing import Fence
+from waypost.context.gather import Caution, Citation, Found, Gatherer
+from waypost.context.render import Renderer
+from waypost.context.scene import Scene, load_scene
+from waypost.model import LinkKind, Recall, RecalledMemory, RecallRequest, Weights
+from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.vocabulary import Trust
+from waypost.retrieve.access_tracker import AccessTracker
+from waypost.retrieve.retriever import Retriever
+from waypost.store.database import Database
+from waypost.store.tables import content_items, memories
+
+Cautions = Callable[[str | None], Awaitable[Sequence[Caution]]]
+
+# Recency and frequency stay out: a context must not change because time passed or it was read.
+WEIGHTS = Weights(relevance=0.7, recency=0.0, frequency=0.0, stage=0.15, criticality=0.15)
+_TOKENS_PER_MEMORY = 12
+_FEWEST, _MOST = 10, 400
+_MOST_CITATIONS = 10
+
+
+async def no_cautions(_: str | None) -> Sequence[Caution]:
+    return ()
+
+
+class ContextAssembler:
+    """Builds contexts for one agent."""
+
+    def __init__(
+        self,
+        database: Database,
+        retriever: Retriever,
+        agent_id: str,
+        *,
+        tracker: AccessTracker,
+        clock: Callable[[], datetime],
+        cautions: Cautions = no_cautions,
+    ) -> None:
+        self._database = database
+        self._retriever = retriever
+        self._agent_id = agent_id
+        self._tracker = tracker
+        self._clock = clock
+        self._cautions = cautions
+
+    async def build(self, task_id: str | None, request: ContextRequest) -> ContextPackage:
+        """The context of a task for one request; ``request.task_id`` serves when it is None."""
+        task = task_id or request.task_id
+        scene = await self._scene(task, request)
+        recall = await self._recall(scene, request)
+        found = Found(
+            scene=scene,
+            recalled=recall.memories,
+            cautions=await self._cautions(task),
+            citations=await self._citations(recall.memories),
+        )
+        package = self._assemble(found, recall, task, request)
+        await self._note_access(package)
+        return package
+
+    async def _scene(self, task_id: str | None, request: ContextRequest) -> Scene:
+        return await self._database.read(
+            load_scene,
+            self._agent_id,
+            task_id,
+            request.project_id,
+            request.profile,
+            agent=self._agent_id,
+        )
+
+    async def _recall(self, scene: Scene, request: ContextRequest) -> Recall:
+        if not request.query.strip():
+            return Recall(memories=())
+        parts = [part for part in (scene.scope, request.where) if part]
+        wanted = RecallRequest(
+            query=request.query,
+            k=max(_FEWEST, min(_MOST, request.max_tokens // _TOKENS_PER_MEMORY)),
+            where={"$and": parts} if parts else {},
+            run_id=request.run_id,
+            as_of=request.as_of,
+            weights=WEIGHTS,
+        )
+        return await self._retriever.retrieve(wanted, now=self._clock(), track_access=False)
+
+    def _assemble(
+        self, found: Found, recall: Recall, task_id: str | None, request: ContextRequest
+    ) -> ContextPackage:
+        profile = found.scene.profile
+        counter = Renderer(Fence(self._agent_id), profile.encoding)
+        gatherer = Gatherer(
+            request.query, task_id, max_tokens=request.max_tokens, count=counter.count
+        )
+        material = Material(
+            gatherer.candidates(found),
+            source_tokens=found.scene.source_tokens,
+            degraded=recall.degraded,
+            reasons=recall.reasons,
+        )
+        return assemble(
+            material,
+            agent_id=self._agent_id,
+            max_tokens=request.max_tokens,
+            profile=profile,
+            split=request.split,
+        )
+
+    async def _citations(self, recalled: Sequence[RecalledMemory]) -> Sequence[Citation]:
+        ids = dict.fromkeys(
+            link.target_id
+            for one in recalled
+            for link in one.memory.links
+            if link.kind is LinkKind.CITES
+        )
+        wanted = list(ids)[:_MOST_CITATIONS]
+        if not wanted:
+            return ()
+        return await self._database.read(
+            load_citations, self._agent_id, wanted, agent=self._agent_id
+        )
+
+    async def _note_access(self, package: ContextPackage) -> None:
+        """Count as recalled what the agent was given, not all that was looked at."""
+        shown = [item.entry_id for item in package.items if item.why is not None]
+        if shown:
+            rows = await self._database.read(
+                row_numbers, self._agent_id, shown, agent=self._agent_id
+            )
+            self._tracker.note(self._agent_id, rows, self._clock())
+
+
+def load_citations(connection: Connection, agent_id: str, ids: Sequence[str]) -> list[Citation]:
+    statement = select(content_items).where(
+        content_items.c.agent_id == agent_id, content_items.c.content_id.in_(ids)
+    )
+    return [
+        Citation(
+            content_id=row["content_id"],
+            text=f"{row['content_id']}: {row['title'] or row['source']} "
+            f"({row['type']}, {row['token_count']:,} tokens)",
+            created_at=row["created_at"],
+            trust=Trust(row["trust"]),
+        )
+        for row in connection.execute(statement).mappings()
+    ]
+
+
+def row_numbers(connection: Connection, agent_id: str, ids: Sequence[str]) -> tuple[int, ...]:
+    statement = select(memories.c.row_id).where(
+        memories.c.agent_id == agent_id, memories.c.memory_id.in_(ids)
+    )
+    return tuple(connection.execute(statement).scalars())

@@ -1,0 +1,287 @@
+"""Turning a scene and what was recalled into candidates, each with its worth and reason.
+
+Worth mixes relevance to the query, stage, criticality, importance and how near a
+memory is to the newest one in sight. The clock and access counts have no part in
+it, so the same memories and query always give the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from waypost.context.candidates import Candidate, StandIn, Version
+from waypost.context.excerpt import excerpt
+from waypost.context.scene import Scene
+from waypost.context.sections import Section, section_of
+from waypost.model import MemoryRecord, RecalledMemory
+from waypost.model.context import ContextProfile, Form
+from waypost.model.recall import Why
+from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
+
+_RELEVANCE, _STAGE, _CRITICALITY, _RECENCY = 0.80, 0.08, 0.07, 0.05
+_STANDING_VALUE = 0.30
+_WINDOW_VALUE = 0.45
+_CAUTION_VALUE = 0.60
+_EXCERPT_SHARE = 0.12
+_SMALLEST_EXCERPT = 60
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A mistake that was made more than once, in one sentence."""
+
+    caution_id: str
+    text: str
+    last_seen: datetime
+    severity: float = 0.5
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A stored result that recalled memories point to."""
+
+    content_id: str
+    text: str
+    created_at: datetime
+    trust: Trust = Trust.LOW
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that was found for one request."""
+
+    scene: Scene
+    recalled: Sequence[RecalledMemory]
+    cautions: Sequence[Caution] = ()
+    citations: Sequence[Citation] = ()
+
+
+class Gatherer:
+    """Makes the candidates of one request."""
+
+    def __init__(
+        self, query: str, task_id: str | None, *, max_tokens: int, count: Callable[[str], int]
+    ) -> None:
+        self._query = query
+        self._task_id = task_id
+        self._max_tokens = max_tokens
+        self._count = count
+
+    def candidates(self, found: Found) -> list[Candidate]:
+        """Each entry once: what was recalled, what surrounds it, and what always belongs."""
+        scene = found.scene
+        newest = max((one.memory.timestamp for one in found.recalled), default=None)
+        groups: list[Iterable[Candidate]] = [
+            task_lines(scene),
+            (self._recalled(one, scene, newest) for one in found.recalled if self._visible(one)),
+            self._window(scene),
+            (self._standing(memory, scene) for memory in scene.standing),
+            map(_caution, found.cautions),
+            (_citation(one) for one in found.citations),
+        ]
+        unique: dict[str, Candidate] = {}
+        for candidate in (one for group in groups for one in group):
+            unique.setdefault(candidate.entry_id, candidate)
+        return self._with_ends(scene, unique)
+
+    def _visible(self, one: RecalledMemory) -> bool:
+        """Scratch notes of another task are nobody else's business."""
+        memory = one.memory
+        return memory.type is not MemoryType.WORKING or memory.task_id in (None, self._task_id)
+
+    def _recalled(self, one: RecalledMemory, scene: Scene, newest: datetime | None) -> Candidate:
+        factors, profile = one.why.factors, scene.profile
+        relevance = (
+            _RELEVANCE * factors.relevance
+            + _STAGE * factors.stage
+            + _CRITICALITY * factors.criticality
+            + _RECENCY * _nearness(one.memory.timestamp, newest)
+        )
+        value = _weighted(relevance, one.memory.importance, profile)
+        return self._candidate(one.memory, scene, value=value, reason=_why(one.why), why=one.why)
+
+    def _window(self, scene: Scene) -> Iterable[Candidate]:
+        """The newest memories of the task in full, the older of them in a line."""
+        for place, memory in enumerate(scene.latest):
+            value = _WINDOW_VALUE * (1 - place / (len(scene.latest) + 1))
+            yield self._candidate(
+                memory,
+                scene,
+                value=_weighted(value, memory.importance, scene.profile),
+                reason=f"number {place + 1} of the newest in this task",
+            )
+
+    def _standing(self, memory: MemoryRecord, scene: Scene) -> Candidate:
+        value = _weighted(_STANDING_VALUE, memory.importance, scene.profile)
+        return self._candidate(memory, scene, value=value, reason=f"a {memory.kind} in force")
+
+    def _with_ends(self, scene: Scene, unique: dict[str, Candidate]) -> list[Candidate]:
+        """Pin the first and last memories of the task: where it began and where it stands."""
+        ends = [(memory, "where the task began") for memory in scene.opening]
+        ends += [(m, "where the task stands") for m in scene.latest[: scene.profile.tail]]
+        for memory, reason in ends:
+            known = unique.get(memory.memory_id)
+            value = known.value if known else _WINDOW_VALUE
+            unique[memory.memory_id] = self._candidate(
+                memory,
+                scene,
+                value=value,
+                reason=reason,
+                why=known.why if known else None,
+                pinned=True,
+            )
+        return list(unique.values())
+
+    def _candidate(
+        self,
+        memory: MemoryRecord,
+        scene: Scene,
+        *,
+        value: float,
+        reason: str,
+        why: Why | None = None,
+        pinned: bool = False,
+    ) -> Candidate:
+        return Candidate(
+            entry_id=memory.memory_id,
+            section=section_of(memory),
+            tier=self._tier(memory, scene),
+            versions=self._versions(memory),
+            value=value,
+            reason=reason,
+            timestamp=memory.timestamp,
+            origin=memory.origin,
+            trust=memory.trust,
+            pinned=pinned,
+            stand_in=_stand_in(memory, scene),
+            parent_id=_parent(memory),
+            why=why,
+        )
+
+    def _tier(self, memory: MemoryRecord, scene: Scene) -> Tier:
+        if self._task_id is not None and memory.task_id == self._task_id:
+            return Tier.TASK
+        if scene.project_id is not None and memory.project_id == scene.project_id:
+            return Tier.PROJECT
+        return Tier.GLOBAL
+
+    def _versions(self, memory: MemoryRecord) -> tuple[Version, ...]:
+        """The fullest first. What could never fit is not even counted."""
+        versions = []
+        text = spoken(memory)
+        if memory.token_count <= self._max_tokens:
+            versions.append(Version(Form.RAW, text))
+        limit = max(_SMALLEST_EXCERPT, int(self._max_tokens * _EXCERPT_SHARE))
+        if memory.token_count > limit:
+            part = excerpt(text, self._query, limit, self._count)
+            versions += [Version(Form.EXCERPT, part)] if part else []
+        if memory.summary and len(memory.summary) < 0.7 * len(text):
+            versions.append(Version(Form.SUMMARY, memory.summary))
+        return tuple(versions) or (Version(Form.SUMMARY, memory.summary or text[:400]),)
+
+
+def spoken(memory: MemoryRecord) -> str:
+    """The text with who said it, when a source is known and not yet named in it."""
+    source = memory.source
+    if source and len(source) <= 40 and not memory.content.startswith(source):
+        return f"{source}: {memory.content}"
+    return memory.content
+
+
+def task_lines(scene: Scene) -> list[Candidate]:
+    """The fixed head: goal, constraints, stage and progress of the task."""
+    if scene.task is None:
+        return []
+    task = scene.task
+    lines = [("goal", f"Goal: {task['task_goal']}")]
+    lines += [
+        (f"constraint-{place:03}", f"Constraint: {text}")
+        for place, text in enumerate(task["critical_constraints"])
+    ]
+    open_stage = next((s for s in scene.stages if s["completed_at"] is None), None)
+    if open_stage is not None:
+        lines.append(("stage", f"Stage: {open_stage['stage_type']}"))
+    if task["task_progress_summary"]:
+        lines.append(("progress", f"Progress: {task['task_progress_summary']}"))
+    return [_task_line(place, name, text) for place, (name, text) in enumerate(lines)]
+
+
+def _task_line(place: int, name: str, text: str) -> Candidate:
+    return Candidate(
+        entry_id=f"task-{place:03}-{name}",
+        section=Section.TASK,
+        tier=Tier.TASK,
+        versions=(Version(Form.RAW, text), *_shorter(text)),
+        value=1.0 - place / 1000,
+        reason="the current task",
+        origin=Origin.SYSTEM,
+        trust=Trust.HIGH,
+        pinned=True,
+    )
+
+
+def _shorter(text: str) -> list[Version]:
+    return [Version(Form.SUMMARY, text[:300].rsplit(" ", 1)[0] + " …")] if len(text) > 320 else []
+
+
+def _caution(caution: Caution) -> Candidate:
+    return Candidate(
+        entry_id=caution.caution_id,
+        section=Section.MISTAKES,
+        tier=Tier.TASK,
+        versions=(Version(Form.RAW, caution.text),),
+        value=_CAUTION_VALUE + 0.3 * caution.severity,
+        reason="an error that came more than once and is not resolved",
+        timestamp=caution.last_seen,
+        origin=Origin.DERIVED,
+        trust=Trust.MEDIUM,
+    )
+
+
+def _citation(citation: Citation) -> Candidate:
+    return Candidate(
+        entry_id=citation.content_id,
+        section=Section.CITATIONS,
+        tier=Tier.TASK,
+        versions=(Version(Form.RAW, citation.text),),
+        value=_STANDING_VALUE,
+        reason="cited by a memory that was recalled",
+        timestamp=citation.created_at,
+        origin=Origin.TOOL,
+        trust=citation.trust,
+    )
+
+
+def _parent(memory: MemoryRecord) -> str | None:
+    return next((link.target_id for link in memory.links if link.kind is LinkKind.PARENT), None)
+
+
+def _stand_in(memory: MemoryRecord, scene: Scene) -> StandIn | None:
+    for stage in scene.stages:
+        if stage["stage_id"] == memory.stage_id and stage["stage_summary"]:
+            return StandIn(
+                entry_id=stage["stage_id"],
+                text=f"Summary of the {stage['stage_type']} stage: {stage['stage_summary']}",
+                timestamp=stage["created_at"],
+                trust=Trust(stage["trust"]),
+            )
+    return None
+
+
+def _nearness(moment: datetime, newest: datetime | None) -> float:
+    """1 for the newest memory in sight, half of it for each day before."""
+    if newest is None:
+        return 0.0
+    return float(0.5 ** max(0.0, (newest - moment).total_seconds() / 86_400))
+
+
+def _weighted(value: float, importance: float, profile: ContextProfile) -> float:
+    weight = profile.importance_weight
+    return (1 - weight) * value + weight * importance
+
+
+def _why(why: Why) -> str:
+    routes = ", ".join(f"{hit.route} rank {hit.rank}" for hit in why.routes[:3])
+    return f"relevance {why.factors.relevance:.2f}" + (f" ({routes})" if routes else "")
