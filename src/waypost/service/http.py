@@ -42,6 +42,9 @@ PATH = "/api/v1/jsonrpc"
 PATIENCE_SECONDS = 0.2
 """Calls that take longer than this are watched for a client that goes away."""
 
+_DISCARDED_BYTES = 64 * 1024 * 1024
+"""How much of a body that is too large is read and thrown away before the connection is cut."""
+
 _STATUS: tuple[tuple[type[WaypostError], int], ...] = (
     (Unauthenticated, 401),
     (TimedOut, 408),
@@ -96,13 +99,23 @@ class Endpoint:
 
     async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         announced = headers.get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > self.limits.body_bytes:
-            raise self._too_large()
+        too_large = announced.isdigit() and int(announced) > self.limits.body_bytes
         try:
             async with asyncio.timeout(self.limits.body_seconds):
-                return await self._collect(receive)
+                if not too_large:
+                    return await self._collect(receive)
+                await self._discard(receive)
         except TimeoutError:
             raise TimedOut("the request body did not arrive in time") from None
+        raise self._too_large()
+
+    async def _discard(self, receive: Receive) -> None:
+        """Read on for a while, so that a client in mid-sentence can still hear the refusal."""
+        left, more = _DISCARDED_BYTES, True
+        while more and left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            more = message.get("more_body", False)
 
     async def _collect(self, receive: Receive) -> bytes:
         chunks, length, more = [], 0, True
@@ -112,10 +125,12 @@ class Endpoint:
                 raise _ClientGone
             chunk = message.get("body", b"")
             length += len(chunk)
+            more = message.get("more_body", False)
             if length > self.limits.body_bytes:
+                if more:
+                    await self._discard(receive)
                 raise self._too_large()
             chunks.append(chunk)
-            more = message.get("more_body", False)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _too_large(self) -> ContentTooLarge:
