@@ -154,7 +154,8 @@ class ScriptedModelServer:
     Chat replies come from ``reply(...)`` in order, then from the ``chat`` function, then a
     constant. Faults from ``fail(...)`` are used one per request, ``fail_always`` until
     ``recover()``. With ``unsupported`` the server refuses these request fields (and
-    response_format types) with a 400, as small servers do. With ``api_key`` it demands that key.
+    response_format types) with a 400, as small servers do. With ``api_key`` it demands that key,
+    and without ``usage`` its answers do not say how many tokens they took.
     """
 
     def __init__(
@@ -164,10 +165,12 @@ class ScriptedModelServer:
         chat: Callable[[Mapping[str, Any]], Reply] | None = None,
         api_key: str | None = None,
         unsupported: Sequence[str] = (),
+        usage: bool = True,
     ) -> None:
         self.dimension = dimension
         self.api_key = api_key
         self.unsupported = frozenset(unsupported)
+        self.usage = usage
         self.requests: list[RecordedRequest] = []
         self._chat = chat
         self._replies: deque[Reply] = deque()
@@ -259,7 +262,8 @@ class ScriptedModelServer:
 
     def _answer(self, request: RecordedRequest, fault: Fault | None) -> dict[str, Any] | None:
         if request.path.endswith("/chat/completions"):
-            return _chat_answer(request.body, self._next_reply(request.body), fault)
+            answer = _chat_answer(request.body, self._next_reply(request.body), fault)
+            return answer if self.usage else answer | {"usage": None}
         if request.path.endswith("/v2/embed"):
             texts = request.body["texts"]
             rows = _rows(texts, request.body.get("output_dimension") or self.dimension, fault)

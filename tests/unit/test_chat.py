@@ -12,6 +12,7 @@ from waypost.chat.prices import NOTED, PRICES, Price, cost, price_of
 from waypost.exceptions import InvalidInput, ProviderError, ProviderUnavailable
 from waypost.resilience import RetryPolicy
 from waypost.testing import ScriptedModelServer, garbage, status, truncated
+from waypost.tokens import count_tokens
 
 ASK = [{"role": "user", "content": "What was decided?"}]
 SCHEMA: dict[str, Any] = {
@@ -119,6 +120,22 @@ async def test_fences_and_introductions_around_json_are_removed(
     server.reply(f"Here you are:\n```json\n{ANSWER}\n```")
     reply = await chat.complete(ASK, max_tokens=50, json_schema=SCHEMA)
     assert reply.text == ANSWER
+
+
+async def test_a_list_is_json_too(server: ScriptedModelServer, chat: OpenAICompatibleChat) -> None:
+    server.reply('[{"a": 1}, {"b": 2}]')
+    reply = await chat.complete(ASK, max_tokens=50, json_schema={"type": "array"})
+    assert json.loads(reply.text) == [{"a": 1}, {"b": 2}]
+
+
+async def test_tokens_are_counted_here_when_the_server_does_not_say() -> None:
+    with ScriptedModelServer(usage=False) as server:
+        server.reply("To keep raw text.")
+        chat = OpenAICompatibleChat("local", base_url=server.base_url)
+        reply = await chat.complete(ASK, max_tokens=50)
+        await chat.aclose()
+    assert reply.tokens_in == count_tokens("What was decided?")
+    assert reply.tokens_out == count_tokens("To keep raw text.")
 
 
 @pytest.mark.parametrize("text", ["", "I would rather not.", '{"summary": '])

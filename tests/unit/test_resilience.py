@@ -157,7 +157,7 @@ async def test_the_breaker_opens_and_no_request_is_sent(
     with pytest.raises(ProviderUnavailable):
         await http.post("/embeddings", BODY)
     assert breaker.state == "open"
-    with pytest.raises(ProviderUnavailable, match="left alone"):
+    with pytest.raises(ProviderUnavailable, match=r"left alone .*HTTP 500"):
         await http.post("/embeddings", BODY)
     assert len(server.requests) == 3
 
@@ -179,19 +179,19 @@ def test_half_open_lets_one_caller_try_and_its_failure_opens_again(
     breaker: CircuitBreaker, clock: Clock
 ) -> None:
     for _ in range(3):
-        breaker.failed()
+        breaker.failed("HTTP 500")
     clock.now += 30
     breaker.enter("host")
     with pytest.raises(ProviderUnavailable):
         breaker.enter("host")
-    breaker.failed()
+    breaker.failed("HTTP 500")
     assert breaker.state == "open"
 
 
 def test_successes_in_between_keep_the_breaker_closed(breaker: CircuitBreaker) -> None:
     for _ in range(5):
-        breaker.failed()
-        breaker.failed()
+        breaker.failed("HTTP 500")
+        breaker.failed("HTTP 500")
         breaker.succeeded()
     assert breaker.state == "closed"
 
@@ -210,7 +210,7 @@ async def test_cancelling_ends_the_request_and_frees_the_half_open_place(
     server: ScriptedModelServer, http: ProviderHttp, breaker: CircuitBreaker, clock: Clock
 ) -> None:
     for _ in range(3):
-        breaker.failed()
+        breaker.failed("HTTP 500")
     clock.now += 30
     server.fail(hang())
     call = asyncio.create_task(http.post("/embeddings", BODY))
@@ -241,8 +241,11 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "localhost:11434", "ftp://host", "http://"])
-def test_a_base_url_without_scheme_or_host_is_refused(url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    ["", "localhost:11434", "ftp://host", "http://", "http://h:99999/v1", "http://h/v1?key=k"],
+)
+def test_a_base_url_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="http://"):
         ProviderHttp(url)
 

@@ -68,8 +68,9 @@ class OpenAICompatibleChat:
             extra["tools"] = list(tools)
         answer = await self._ask(messages, settings, extra)
         reply = _reply(answer, messages, model=self.name, provider=self._http.provider)
-        wants_json = json_schema is not None and reply.finish_reason == "stop"
-        return _checked_json(reply, self._http.provider) if wants_json else reply
+        if json_schema is None or reply.truncated or reply.tool_calls:
+            return reply
+        return _checked_json(reply, self._http.provider)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -150,17 +151,20 @@ def _usage(answer: Mapping[str, Any], messages: Sequence[Message], text: str) ->
 
 
 def _checked_json(reply: ChatReply, provider: str) -> ChatReply:
-    text = _json_part(reply.text)
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise ProviderError(
-            f"{reply.model} at {provider} answered text where JSON was asked for"
-        ) from error
+    text = next(filter(_is_json, (reply.text, _between_braces(reply.text))), None)
+    if text is None:
+        raise ProviderError(f"{reply.model} at {provider} answered text where JSON was asked for")
     return replace(reply, text=text)
 
 
-def _json_part(text: str) -> str:
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _between_braces(text: str) -> str:
     """Return the text without what models like to put around JSON: fences and introductions."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
+    return text[text.find("{") : text.rfind("}") + 1]

@@ -62,7 +62,7 @@ class ChatModel(Protocol):
     ) -> ChatReply:
         """Answer the messages once.
 
-        With ``json_schema`` a complete reply (``finish_reason`` "stop") is valid JSON text;
+        With ``json_schema`` a reply that is neither truncated nor a tool call is valid JSON text;
         whether it follows the schema is the caller's to check, since not every server enforces it.
         """
         ...

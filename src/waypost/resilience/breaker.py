@@ -32,6 +32,7 @@ class CircuitBreaker:
         self._failed_in_a_row = 0
         self._opened_at: float | None = None
         self._probing = False
+        self._last_failure = ""
 
     @property
     def state(self) -> State:
@@ -47,7 +48,7 @@ class CircuitBreaker:
         if remaining > 0 or self._probing:
             raise ProviderUnavailable(
                 f"{provider} failed {self._failed_in_a_row} times in a row and is left alone for "
-                f"{max(remaining, 0.0):.0f} more seconds",
+                f"{max(remaining, 0.0):.0f} more seconds; last: {self._last_failure}",
                 provider=provider,
                 retry_after=max(remaining, 0.0),
             )
@@ -56,7 +57,8 @@ class CircuitBreaker:
     def succeeded(self) -> None:
         self._failed_in_a_row, self._opened_at, self._probing = 0, None, False
 
-    def failed(self) -> None:
+    def failed(self, reason: str) -> None:
+        self._last_failure = reason
         self._failed_in_a_row += 1
         if self._probing or self._failed_in_a_row >= self._limit:
             self._opened_at = self._clock()

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from waypost.exceptions import InvalidInput, ProviderError, ProviderUnavailable
 from waypost.resilience.breaker import CircuitBreaker
@@ -64,8 +64,8 @@ class ProviderHttp:
         self._breaker.enter(self.provider)
         try:
             answer = await self._attempt(path, body)
-        except ProviderUnavailable:
-            self._breaker.failed()
+        except ProviderUnavailable as error:
+            self._breaker.failed(error.message)
             raise
         except ProviderError:
             # The server is up and said no: that is no reason to leave it alone.
@@ -163,12 +163,20 @@ def _error_text(content: bytes) -> str:
 
 def _checked_url(base_url: str) -> str:
     parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    usable = parts.scheme in {"http", "https"} and parts.hostname and not parts.query
+    if not usable or not _has_valid_port(parts):
         raise InvalidInput(
-            "a model server's base URL starts with http:// or https:// and names a host, "
-            "for example http://localhost:11434/v1"
+            "a model server's base URL starts with http:// or https://, names a host, perhaps "
+            "a port, and has no query, for example http://localhost:11434/v1"
         )
     return base_url.rstrip("/")
+
+
+def _has_valid_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _checked_key(api_key: str | None) -> str | None:
