@@ -15,11 +15,15 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from waypost.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from waypost.engine import Opening
 
 PREFIX = "WAYPOST_"
 
@@ -41,33 +45,23 @@ class Settings(BaseSettings):
         description="Whose memory the command line works on. Agents never see each other's.",
     )
 
-    embedder_url: str | None = Field(
-        default=None,
-        description="Base URL of an OpenAI-compatible embedding server, such as "
-        "`http://localhost:11434/v1` for Ollama. By default the built-in embedder is used, "
-        "which needs no server, key or download.",
-    )
-    embedder_model: str | None = Field(
-        default=None,
-        description="Name of the model on that server; needed with `WAYPOST_EMBEDDER_URL`.",
-    )
-    embedder_dimension: int | None = Field(
-        default=None, ge=1, le=16_000, description="Length of that model's vectors."
+    embedder: str = Field(
+        default="local",
+        description="What turns text into vectors: `local` (built in; needs no server, key or "
+        "download), `openai:MODEL`, `cohere:MODEL`, or any OpenAI-compatible server as "
+        "`openai+http://HOST/v1?model=MODEL`.",
     )
     embedder_key: SecretStr | None = Field(
-        default=None, description="Key for that server, where it asks for one."
+        default=None, description="Key for the embedder, where it asks for one."
     )
-
-    chat_url: str | None = Field(
+    chat: str | None = Field(
         default=None,
-        description="Base URL of an OpenAI-compatible chat server. By default no chat model is "
-        "called: summaries and facts are made locally.",
-    )
-    chat_model: str = Field(
-        default="gpt-4o-mini", description="Name of the chat model on that server."
+        description="A chat model for summaries and facts: `openai:gpt-4o-mini`, or any "
+        "OpenAI-compatible server as `openai+http://HOST/v1?model=MODEL`. By default none is "
+        "called and both are made locally.",
     )
     chat_key: SecretStr | None = Field(
-        default=None, description="Key for that server, where it asks for one."
+        default=None, description="Key for the chat model, where it asks for one."
     )
 
     archive_url: str | None = Field(
@@ -75,6 +69,24 @@ class Settings(BaseSettings):
         description="Where pruned memories go: a folder, or an `s3://`, `gs://` or `az://` URL. "
         "By default a folder beside the SQLite file.",
     )
+    host: str = Field(
+        default="127.0.0.1",
+        description="Address that `waypost serve` listens on. Anything but loopback needs "
+        "`WAYPOST_JWKS` or `WAYPOST_TOKEN_SECRET`.",
+    )
+    port: int = Field(default=7077, ge=0, le=65535, description="Port of `waypost serve`.")
+    token_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of at least 32 bytes that signs the service's tokens (HS256). For "
+        "development; by default one is made and kept in your user data directory.",
+    )
+    jwks: str | None = Field(
+        default=None,
+        description="File or https address of the JWKS that verifies tokens (RS256, ES256).",
+    )
+    token_issuer: str = Field(default="waypost", description="The `iss` that tokens must have.")
+    token_audience: str = Field(default="waypost", description="The `aud` that tokens must have.")
+
     redis_url: str | None = Field(
         default=None,
         description="A `redis://` URL for working memory shared between processes. By default "
@@ -90,6 +102,27 @@ def load() -> Settings:
         first = error.errors()[0]
         variable = variable_name(str(first["loc"][0]))
         raise InvalidInput(f"{variable}: {first['msg'].lower()}", variable=variable) from None
+
+
+def opening(settings: Settings, *, url: str | None = None) -> Opening:
+    """An engine with the chosen parts, to be awaited or entered; ``url`` goes before the setting.
+
+    The directory of the default file is made; any other has to exist.
+    """
+    from waypost.engine import open as open_engine
+
+    chosen = url or settings.url
+    if chosen == str(default_file()):
+        default_file().parent.mkdir(parents=True, exist_ok=True)
+    return open_engine(chosen, **engine_options(settings))
+
+
+def engine_options(settings: Settings) -> dict[str, Any]:
+    """The settings as arguments of ``waypost.open``; what is not set keeps its default there."""
+    options: dict[str, Any] = {"embedder": settings.embedder}
+    if settings.embedder_key is not None:
+        options["api_key"] = settings.embedder_key.get_secret_value()
+    return options
 
 
 def variable_name(field: str) -> str:

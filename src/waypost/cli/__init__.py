@@ -1,0 +1,39 @@
+"""The command line. Each group of commands is a module with ``register(app)``.
+
+Modules here import only what describes their commands; everything heavy loads
+when a command runs, so that ``waypost --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+
+def application() -> typer.Typer:
+    """All commands, in the order in which ``--help`` shows them."""
+    import typer
+
+    from waypost.cli import reading, serve, transfer, upkeep, writing
+
+    app = typer.Typer(
+        name="waypost",
+        help="A memory for AI agents that work on long tasks.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for group in (writing, reading, transfer, upkeep, serve):
+        group.register(app)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments (by default the process's own) name."""
+    from waypost.cli.failures import in_one_line
+
+    with in_one_line():
+        application()(arguments)

@@ -1,0 +1,34 @@
+"""Options that several commands share, so that they read and behave alike everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        "--db",
+        help="The memory: an SQLite file or a postgresql:// URL.  [env: WAYPOST_URL]",
+        show_default=False,
+    ),
+]
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", help="Whose memory.  [env: WAYPOST_AGENT]", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Task = Annotated[str | None, typer.Option("--task", help="Only this task.", show_default=False)]
+Project = Annotated[
+    str | None, typer.Option("--project", help="Only this project.", show_default=False)
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", help="Only this kind; may be given several times.", show_default=False),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="A tag; may be given several times.", show_default=False),
+]
