@@ -79,41 +79,15 @@ def test_a_very_long_text_gives_a_bounded_result(text: str) -> None:
     assert len(encoded.facts) <= 16
 
 
+_WORDS = (
+    "the", "port", "is", "my", "8443", "Alice", "'s", "=", ":", "to", "from", ".", "\n", "changed",
+    "name", "no longer", "but", "I", "live in", "`", '"', "a_b", "/x/y",
+)  # fmt: skip
+
+
 @settings(max_examples=150, deadline=None)
 @given(
-    st.one_of(
-        st.text(max_size=300),
-        st.lists(
-            st.sampled_from(
-                [
-                    "the",
-                    "port",
-                    "is",
-                    "my",
-                    "8443",
-                    "Alice",
-                    "'s",
-                    "=",
-                    ":",
-                    "to",
-                    "from",
-                    ".",
-                    "\n",
-                    "changed",
-                    "name",
-                    "no longer",
-                    "but",
-                    "I",
-                    "live in",
-                    "`",
-                    '"',
-                    "a_b",
-                    "/x/y",
-                ]
-            ),
-            max_size=30,
-        ).map(" ".join),
-    )
+    st.one_of(st.text(max_size=300), st.lists(st.sampled_from(_WORDS), max_size=30).map(" ".join))
 )
 def test_any_text_encodes_the_same_way_twice_into_storable_values(text: str) -> None:
     encoded = encode(text)

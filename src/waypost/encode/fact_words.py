@@ -13,16 +13,15 @@ _SPELLING = {
 # Words that cannot be part of the name of a thing: pronouns, verbs, connectives.
 _NOT_A_NAME = frozenset(
     """
-    in of on at from
-    it this that these those there here what which who whom whose where when why how he she they
-    we you i me him her them us his hers its their your yours mine one ones thing things
-    something anything everything nothing someone anyone everyone everybody is are was were be
-    been being has have had do does did not no and or but so because as than then just also very
-    too really only same other another such more most less least best worst biggest hardest
-    first second last next rest idea point problem issue question reason goal way part fact
-    truth answer trick thought moment result feeling hope plan dream challenge good great nice
-    all some any each every both if to with without about while after before during since until
-    latter former following main let make made
+    - – & in of on at from it this that these those there here what which who whom whose where
+    when why how he she they we you i me him her them us his hers its their your yours mine one
+    ones thing things something anything everything nothing someone anyone everyone everybody is
+    are was were be been being has have had do does did not no and or but so because as than
+    then just also very too really only same other another such more most less least best worst
+    biggest hardest first second last next rest idea point problem issue question reason goal
+    way part fact truth answer trick thought moment result feeling hope plan dream challenge
+    good great nice all some any each every both if to with without about while after before
+    during since until latter former following main let make made
     """.split()  # noqa: SIM905
 )
 
@@ -38,18 +37,20 @@ _WORD_HEADS = frozenset(
 # Heads that hold one number, date or identifier at a time.
 _CONCRETE_HEADS = frozenset(
     """
-    age birthday birthdate address email phone number port url uri endpoint version release timeout
-    limit quota budget price cost rate fee salary deadline due status location path directory folder
-    file filename model format level threshold interval frequency schedule capacity height weight
-    length width distance duration temperature speed count total id key token var variable flag
-    setting ip balance capital retention ttl replicas workers password title type state size
+    age birthday birthdate address email phone number port url uri endpoint version release
+    timeout limit quota budget price cost rate fee salary deadline due status location path
+    directory folder file filename model format level threshold interval frequency schedule
+    capacity height weight length width distance duration temperature speed count total id key
+    token var variable flag setting ip balance capital retention ttl replicas workers password
+    title type state size
     """.split()  # noqa: SIM905
 )
 # Alone these name something else in every text: the budget of a trip, of a car, of a month.
 _NEEDS_CONTEXT = frozenset(
     """
-    favorite type title total score count url number value size item cost price file id name
-    location state format length distance duration speed temperature weight height description
+    favorite language type title total score count url number value size item cost price file id
+    name location state format length distance duration speed temperature weight height
+    description
     """.split()  # noqa: SIM905
 )
 _PLURAL_HEADS = frozenset(
@@ -57,21 +58,22 @@ _PLURAL_HEADS = frozenset(
 )
 
 _CONCRETE = re.compile(
-    r"(?:(?:on|in|at|around|about|approximately|from|the) )?"
+    r"(?:(?:on|in|at|around|about|approximately) )?"
     r"(?:[$€£<>≤≥~]?\d|[A-ZÀ-Þ][\w&'-]|[\"“`]|/?[\w-]+[._/@:][\w-]|[\w-]*\d)"
     r"|(?:true|false|on|off|enabled|disabled|none)$"
 )
 _CUT = re.compile(
     r",(?!\d{3})|[;(]| [-–—] | (?:but|because|so|which|who|since|instead|rather|while|when|where"
     r"|though|although|unless|until|after|before|as an?|as of|not|and for|is|are|was|were"
-    r"|about \d|about a"
+    r"|about \d|about a|I|I'm"
     r"|and (?:I|I'm|we|it|it's|he|she|they|the|my|our))\b|[.!] "
 )
 _NOW = re.compile(r"^(?:now|currently) | (?:now|currently|today|again|too|already)$")
+_LIST = re.compile(r"\d+, \d+(?:,| and)")
 _NO_VALUE = re.compile(
     r"[\[{<]|(?:not|a|an|so|very|really|pretty|quite|too|more|less|such|like|always|never|all|just"
     r"|to|that|this|these|what|how|why|where|when|one|some|my|your|his|her|their|our|being"
-    r"|\w+ing|(?!enabled|disabled)\w{4,}ed"
+    r"|\w+ing|\w+ly|also|from|after|(?!enabled|disabled)\w{4,}ed"
     r"|definitely|still|up|down|out|over|back|great|good|fine|done|ready|here|there|below|above"
     r"|important|amazing|awesome|perfect|relatively|best|worst|open|closed|I|I'm|you|You've|it"
     r"|it's|we|based)\b",
@@ -89,7 +91,9 @@ def normalize_phrase(phrase: str) -> str | None:
 
 
 def trim_value(value: str) -> str | None:
-    """Cut a value where the statement goes on to something else."""
+    """Cut a value where the statement goes on to something else; None when none is left."""
+    if _LIST.match(value):
+        return None
     cut = _CUT.search(value)
     text = (value[: cut.start()] if cut else value).strip(" .!\"'“”`*)")
     return _NOW.sub("", text) or None
@@ -107,7 +111,7 @@ def is_single_valued(head: str, value: str, *, plural: bool = False) -> bool:
     if _NO_VALUE.match(value) or (plural and words[-1] not in _PLURAL_HEADS):
         return False
     if words[0] == "favorite" or words[-1] in _WORD_HEADS:
-        return size <= 5
+        return size <= 2 or (size <= 5 and (words[0] == "favorite" or is_concrete(value)))
     if words[-1] in _CONCRETE_HEADS or plural:
         return is_concrete(value)
     return size <= 3 and is_concrete(value)

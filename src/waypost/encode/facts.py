@@ -170,7 +170,8 @@ def _make_thing(match: re.Match[str], clause: str, source: str | None) -> Fact |
     if not value or subject is None:
         return None
     if groups.get("naming"):
-        named = "name" if attribute == "value" else f"{attribute} name"
+        # Without an owner, "the park is called X" may be about another park each time.
+        named = None if attribute == "value" else f"{attribute} name"
         return Fact(text=clause, subject=subject, attribute=named, value=value)
     head = subject if attribute == "value" else attribute
     if not is_single_valued(head, value, plural=groups.get("verb") == "are"):
@@ -178,7 +179,9 @@ def _make_thing(match: re.Match[str], clause: str, source: str | None) -> Fact |
     # "My son is 16" and "my son is Tom" hold together; "the budget" alone could be any budget.
     if not is_known_head(head) and attribute != "value":
         return None
-    if head == attribute == "budget" or (attribute == "value" and needs_context(head)):
+    if head == "budget" and (attribute == head or " for " in value or " per " in value):
+        return None
+    if attribute == "value" and needs_context(head):
         return None
     if attribute == "value" and (place := value.split(" ")[0].lower()) in _PLACES:
         # "The meeting is on Friday" and "the meeting is in room 4" do not contradict each other.
@@ -262,13 +265,15 @@ def _make_life(match: re.Match[str], clause: str, source: str | None) -> Fact | 
     subject = _person(match["who"], source)
     if not value or subject is None or (match["who"] != "I" and words[0] in ("live", "work")):
         return None
-    if match["who"].endswith("s") and words[0] == "moved":
-        return None  # "Users moved to Berlin" is about many
+    if match["who"].endswith(("s", "ly")) and words[0] in ("moved", "lives"):
+        return None  # "Users moved to Berlin" is about many, "mostly lives in" about nobody
     if attribute != "occupation":
         named = _PROPER.match(value)
         value = named[0] if named else ""
     if not value or len(value.split()) > 6:
         return None
+    if attribute == "birthplace" and value[0].isdigit():
+        attribute = "birth year"
     return Fact(text=clause, subject=subject, attribute=attribute, value=value)
 
 
