@@ -49,7 +49,7 @@ def test_a_vector_does_not_depend_on_what_was_embedded_before(embedder: StaticEm
     before = embedder.embed(["the memo starts over"]).tobytes()
     embedder.embed(
         [
-            " ".join(f"word{number}" for number in range(start, start + 6_000))
+            " ".join(f"{number:x}" for number in range(start, start + 6_000))
             for start in range(0, 72_000, 6_000)
         ]
     )

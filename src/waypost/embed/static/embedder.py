@@ -100,8 +100,11 @@ class _Table:
     def _unit(self, sums: NDArray[np.int32]) -> Vectors:
         import numpy as np
 
-        # Pieces that cancel out exactly are as good as no text: both get the blank's direction.
-        sums[~sums.any(axis=1)] = self._blank
         values = sums.astype(np.float64)
-        values /= np.sqrt(np.einsum("ij,ij->i", values, values))[:, None]
+        squares = np.einsum("ij,ij->i", values, values)
+        if not squares.all():
+            # Pieces that cancel out exactly are as good as no text: they get the blank's direction.
+            sums[squares == 0] = self._blank
+            return self._unit(sums)
+        values /= np.sqrt(squares)[:, None]
         return values.astype(np.float32)
