@@ -54,14 +54,20 @@ def recalled(
 
 
 def one_recalled(
-    console: Console, found: RecalledMemory, position: int, *, why: bool = False
+    console: Console,
+    found: RecalledMemory,
+    position: int,
+    *,
+    why: bool = False,
+    with_id: bool = True,
 ) -> RenderableType:
     """One memory, with its reasons below when asked why."""
     row = Table.grid(padding=(0, 1))
     row.add_column(width=2, justify="right", style="bold")
     row.add_column(width=4, style="bold")
     row.add_column()
-    parts: list[RenderableType] = [shortened(found.memory.content), origin_line(found.memory)]
+    parts: list[RenderableType] = [shortened(found.memory.content)]
+    parts.append(origin_line(found.memory, with_id=with_id))
     if found.conflicts_with:
         others = ", ".join(found.conflicts_with)
         parts.append(Text(f"contradicts {others}; nothing says which one holds", style="yellow"))
@@ -108,11 +114,13 @@ def routes_line(routes: Sequence[RouteHit]) -> Text:
     return Text(f"found by {found_by}", style="dim")
 
 
-def origin_line(memory: MemoryRecord) -> Text:
+def origin_line(memory: MemoryRecord, *, with_id: bool = True) -> Text:
     """Kind, time and id in one dim line, and what is unusual about the memory."""
     line = Text(style="dim")
     line.append(memory.kind, style=KIND_COLOURS.get(memory.kind, ""))
-    line.append(f" · {moment(memory.timestamp)} · {memory.memory_id}")
+    line.append(f" · {moment(memory.timestamp)}")
+    if with_id:
+        line.append(f" · {memory.memory_id}")
     if memory.is_critical:
         line.append(" · critical", style="red")
     if not memory.active:
