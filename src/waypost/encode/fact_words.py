@@ -53,6 +53,8 @@ _NEEDS_CONTEXT = frozenset(
     description
     """.split()  # noqa: SIM905
 )
+# Every order, ticket and invoice has its own: a new one does not correct the last one.
+_ONE_OF_MANY = frozenset(("id", "number", "total", "cost", "price", "amount", "fare", "reference"))
 _PLURAL_HEADS = frozenset(
     ("hours", "pronouns", "credentials", "coordinates", "replicas", "workers")
 )
@@ -125,4 +127,4 @@ def is_known_head(head: str) -> bool:
 
 def needs_context(head: str) -> bool:
     """True for a name that means another thing in every text unless a word goes before it."""
-    return head in _NEEDS_CONTEXT
+    return head in _NEEDS_CONTEXT or head.split()[-1] in _ONE_OF_MANY

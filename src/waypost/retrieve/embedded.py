@@ -51,11 +51,14 @@ class EmbeddedSearch:
         self._held: dict[str, _Held] = {}
         self._lock = threading.Lock()
 
-    def candidates(self, connection: Connection, agent_id: str, query: SearchQuery) -> Candidates:
+    def candidates(
+        self, connection: Connection, agent_id: str, query: SearchQuery, newest_change: int
+    ) -> Candidates:
         held = self._hold(agent_id)
         with held.lock:
-            self._catch_up(connection, agent_id, held)
-            return held.index.candidates(self._index_query(connection, agent_id, query))
+            self._catch_up(connection, agent_id, held, newest_change)
+            index = held.index
+        return index.candidates(self._index_query(connection, agent_id, query))
 
     def forget(self, agent_id: str) -> None:
         with self._lock:
@@ -115,13 +118,12 @@ class EmbeddedSearch:
         index, watermark = loaded
         return _Held(index, watermark, saved=watermark)
 
-    def _catch_up(self, connection: Connection, agent_id: str, held: _Held) -> None:
-        newest = feed.last_change(connection, agent_id)
+    def _catch_up(self, connection: Connection, agent_id: str, held: _Held, newest: int) -> None:
         if newest == held.watermark:
             return
         if newest < held.watermark:
-            # The file was replaced by an older one: what is held describes another past.
-            held.index, held.watermark = AgentIndex(), 0
+            # A snapshot older than what another reader has applied sees enough already.
+            return
         if held.watermark == 0:
             for portion in feed.everything(connection, agent_id, self._embedder):
                 held.index.add(_index_rows(portion))
@@ -149,9 +151,7 @@ class EmbeddedSearch:
             return
         try:
             self._folder.mkdir(exist_ok=True)
-            held.index.save(
-                self._file(agent_id), watermark=held.watermark, embedder=self._embedder
-            )
+            held.index.save(self._file(agent_id), watermark=held.watermark, embedder=self._embedder)
             held.saved = held.watermark
         except OSError as error:
             logger.warning("the index was not saved and will be rebuilt: %s", error)

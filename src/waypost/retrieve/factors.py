@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from waypost.model import Factors, Weights
+from waypost.model import Weights
 
 DEFAULT_HALF_LIFE_HOURS = 24.0
 FREQUENT = 10
@@ -47,13 +47,14 @@ def criticality(memory_id: str, is_critical: bool, moment: Moment) -> float:
     return TIED_TO_ERROR if memory_id in moment.error_memory_ids else 0.0
 
 
-def score(factors: Factors, weights: Weights) -> float:
-    """The weighted mean of the factors, from 0 to 1."""
+def score(values: tuple[float, float, float, float, float], weights: Weights) -> float:
+    """The weighted mean of relevance, recency, frequency, stage and criticality, from 0 to 1."""
+    relevance, recent, frequent, staged, critical = values
     total = (
-        weights.relevance * factors.relevance
-        + weights.recency * factors.recency
-        + weights.frequency * factors.frequency
-        + weights.stage * factors.stage
-        + weights.criticality * factors.criticality
+        weights.relevance * relevance
+        + weights.recency * recent
+        + weights.frequency * frequent
+        + weights.stage * staged
+        + weights.criticality * critical
     )
     return total / weights.total

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 import numpy as np
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 
 from waypost.filters.sql import where_clause
 from waypost.index.rows import Candidates, RouteScores
 from waypost.model import RecallRequest
 from waypost.retrieve.scope import condition
-from waypost.retrieve.scoring import Scored, rank
+from waypost.retrieve.scoring import Asked, Scored, rank
 from waypost.store.memories import COLUMNS
 from waypost.store.tables import accesses, links, memories
 
@@ -21,13 +20,21 @@ FOLLOWED = 5
 DAMPING = 0.5
 """A linked memory is taken to be this much as relevant as the hit that led to it."""
 
+_ENDS = select(links.c.source_id, links.c.target_id).where(
+    links.c.agent_id == bindparam("agent_id"),
+    or_(
+        links.c.source_id.in_(bindparam("ids", expanding=True)),
+        links.c.target_id.in_(bindparam("targets", expanding=True)),
+    ),
+)
+
 
 def add_linked(
     connection: Connection,
     agent_id: str,
     ranked: Sequence[Scored],
     request: RecallRequest,
-    now: datetime,
+    asked: Asked,
 ) -> list[Scored]:
     """Merge the memories linked with the best hits into the ranking."""
     known = {item.memory_id for item in ranked}
@@ -44,7 +51,7 @@ def add_linked(
         relevance=relevance[order],
         routes={"link": RouteScores(relevance[order], np.arange(1, len(rows) + 1, dtype=np.int32))},
     )
-    merged = [*ranked, *rank(connection, agent_id, candidates, request, now)]
+    merged = [*ranked, *rank(connection, agent_id, candidates, request, asked)]
     return sorted(merged, key=lambda item: -item.score)
 
 
@@ -52,14 +59,11 @@ def _leads(
     connection: Connection, agent_id: str, hits: Sequence[Scored], known: set[str]
 ) -> dict[str, float]:
     """Ids linked with a hit in either direction, with the relevance they inherit."""
-    relevance = {item.memory_id: item.why.factors.relevance for item in hits}
+    relevance = {item.memory_id: item.factors[0] for item in hits}
     ids = list(relevance)
-    statement = select(links.c.source_id, links.c.target_id).where(
-        links.c.agent_id == agent_id,
-        or_(links.c.source_id.in_(ids), links.c.target_id.in_(ids)),
-    )
+    found = connection.execute(_ENDS, {"agent_id": agent_id, "ids": ids, "targets": ids})
     leads: dict[str, float] = {}
-    for source, target in connection.execute(statement):
+    for source, target in found:
         for end, other in ((source, target), (target, source)):
             if end in relevance and other not in known:
                 leads[other] = max(leads.get(other, 0.0), DAMPING * relevance[end])

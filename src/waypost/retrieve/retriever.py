@@ -27,10 +27,10 @@ from waypost.model import Recall, RecalledMemory, RecallRequest, TimeRange
 from waypost.retrieve.access_tracker import AccessTracker
 from waypost.retrieve.linked import add_linked
 from waypost.retrieve.scope import condition
-from waypost.retrieve.scoring import Scored, rank
+from waypost.retrieve.scoring import Asked, Scored, rank
 from waypost.retrieve.search import Search, SearchQuery
 from waypost.retrieve.time_words import find_time_range
-from waypost.store import memories, vectors
+from waypost.store import feed, memories
 from waypost.store.database import Database
 
 logger = logging.getLogger(__name__)
@@ -103,17 +103,20 @@ class Retriever:
     def _find(
         self, connection: Connection, query: SearchQuery, request: RecallRequest, now: datetime
     ) -> _Found:
-        reasons = self._vector_reasons(connection, query)
-        candidates = self._search.candidates(connection, self._agent_id, query)
-        ranked = rank(connection, self._agent_id, candidates, request, now)
-        ranked = add_linked(connection, self._agent_id, ranked, request, now)[: request.k]
+        state = feed.state(connection, self._agent_id)
+        reasons = self._vector_reasons(state, query)
+        candidates = self._search.candidates(connection, self._agent_id, query, state.newest_change)
+        ranked = rank(connection, self._agent_id, candidates, request, Asked(now, state.has_errors))
+        if state.has_links:
+            ranked = add_linked(connection, self._agent_id, ranked, request, Asked(now, True))
+        ranked = ranked[: request.k]
         records = memories.by_rows(connection, self._agent_id, [item.row_id for item in ranked])
         conflicts = _conflicts(ranked)
         recalled = tuple(
             RecalledMemory.model_construct(
                 memory=records[item.row_id],
                 score=item.score,
-                why=item.why,
+                why=item.why(),
                 conflicts_with=conflicts.get(item.memory_id, ()),
             )
             for item in ranked
@@ -121,13 +124,13 @@ class Retriever:
         )
         return _Found(recalled, tuple(item.row_id for item in ranked), reasons)
 
-    def _vector_reasons(self, connection: Connection, query: SearchQuery) -> tuple[str, ...]:
+    def _vector_reasons(self, state: feed.AgentState, query: SearchQuery) -> tuple[str, ...]:
         """Say when the stored vectors are of another embedder than the query's."""
-        active = vectors.active_embedder(connection)
-        if query.vector is None or active is None or active[0] == self._embedder.name:
+        active = state.embedder
+        if query.vector is None or active is None or active == self._embedder.name:
             return ()
         return (
-            f"searched by words only: the memories were moved to embedder {active[0]!r}; "
+            f"searched by words only: the memories were moved to embedder {active!r}; "
             "open the database with it",
         )
 

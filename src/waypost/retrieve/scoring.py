@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, bindparam, select
 
 from waypost.index.rows import Candidates
 from waypost.model import Factors, RecallRequest, RouteHit, Weights, Why
@@ -28,15 +28,59 @@ _COLUMNS = (
 )
 
 
+_SCORED = (
+    select(*_COLUMNS)
+    .select_from(memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id))
+    .where(
+        memories.c.agent_id == bindparam("agent_id"),
+        memories.c.row_id.in_(bindparam("row_ids", expanding=True)),
+    )
+)
+_TIED = select(error_records.c.memory_id).where(
+    error_records.c.agent_id == bindparam("agent_id"),
+    error_records.c.recorded_at > bindparam("since"),
+    error_records.c.memory_id.in_(bindparam("memory_ids", expanding=True)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """When a question was asked, and whether the agent has errors that could matter."""
+
+    now: datetime
+    has_errors: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate with its score and the reasons for it."""
+    """A candidate with its score and what it was made of."""
 
     row_id: int
     memory_id: str
     fact_key: str | None
+    timestamp: float
     score: float
-    why: Why
+    factors: tuple[float, float, float, float, float]
+    candidates: Candidates
+    position: int
+
+    def why(self) -> Why:
+        """The reasons in words that can be shown."""
+        relevance, recency, frequency, stage, criticality = self.factors
+        return Why.model_construct(
+            factors=Factors.model_construct(
+                relevance=relevance,
+                recency=recency,
+                frequency=frequency,
+                stage=stage,
+                criticality=criticality,
+            ),
+            routes=tuple(
+                RouteHit.model_construct(route=route, rank=rank, score=score)
+                for route, rank, score in self.candidates.found_by(self.position)
+            ),
+            note=None,
+        )
 
 
 def rank(
@@ -44,56 +88,47 @@ def rank(
     agent_id: str,
     candidates: Candidates,
     request: RecallRequest,
-    now: datetime,
+    asked: Asked,
 ) -> list[Scored]:
-    """Score the candidates; best first, ties by age and then by id."""
-    rows = _columns(connection, agent_id, candidates.row_ids.tolist())
-    moment = _moment(connection, agent_id, request, list(rows.values()), now)
+    """Score the candidates; best first, then the newer, then by id."""
+    row_ids = candidates.row_ids.tolist()
+    found = connection.execute(_SCORED, {"agent_id": agent_id, "row_ids": row_ids})
+    rows = {row[0]: row for row in found}
+    moment = _moment(connection, agent_id, request, list(rows.values()), asked)
     weights = request.weights or Weights()
     scored = [
-        (_scored(rows[row_id], candidates, position, moment, weights), rows[row_id]["timestamp"])
-        for position, row_id in enumerate(candidates.row_ids.tolist())
+        _scored(rows[row_id], candidates, position, moment, weights)
+        for position, row_id in enumerate(row_ids)
         if row_id in rows
     ]
-    scored.sort(key=lambda pair: (-pair[0].score, -pair[1].timestamp(), pair[0].memory_id))
-    return [item for item, _ in scored]
-
-
-def _columns(
-    connection: Connection, agent_id: str, row_ids: Sequence[int]
-) -> dict[int, RowMapping]:
-    statement = (
-        select(*_COLUMNS)
-        .select_from(memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id))
-        .where(memories.c.agent_id == agent_id, memories.c.row_id.in_(row_ids))
-    )
-    return {row["row_id"]: row for row in connection.execute(statement).mappings()}
+    scored.sort(key=lambda item: (-item.score, -item.timestamp, item.memory_id))
+    return scored
 
 
 def _scored(
-    row: RowMapping,
+    row: Any,
     candidates: Candidates,
     position: int,
     moment: factors.Moment,
     weights: Weights,
 ) -> Scored:
-    values = Factors.model_construct(
-        relevance=float(candidates.relevance[position]),
-        recency=factors.recency(row["timestamp"], moment),
-        frequency=factors.frequency(row["access_count"] or 0),
-        stage=factors.stage(row["stage_id"], row["stage_relevance_map"], moment),
-        criticality=factors.criticality(row["memory_id"], row["is_critical"], moment),
-    )
-    routes = tuple(
-        RouteHit.model_construct(route=route, rank=rank, score=score)
-        for route, rank, score in candidates.found_by(position)
+    row_id, memory_id, timestamp, stage_id, stage_map, is_critical, fact_key, accessed = row
+    values = (
+        float(candidates.relevance[position]),
+        factors.recency(timestamp, moment),
+        factors.frequency(accessed or 0),
+        factors.stage(stage_id, stage_map, moment),
+        factors.criticality(memory_id, is_critical, moment),
     )
     return Scored(
-        row_id=row["row_id"],
-        memory_id=row["memory_id"],
-        fact_key=row["fact_key"],
+        row_id=row_id,
+        memory_id=memory_id,
+        fact_key=fact_key,
+        timestamp=timestamp.timestamp(),
         score=factors.score(values, weights),
-        why=Why.model_construct(factors=values, routes=routes, note=None),
+        factors=values,
+        candidates=candidates,
+        position=position,
     )
 
 
@@ -101,16 +136,16 @@ def _moment(
     connection: Connection,
     agent_id: str,
     request: RecallRequest,
-    rows: Sequence[RowMapping],
-    now: datetime,
+    rows: Sequence[Any],
+    asked: Asked,
 ) -> factors.Moment:
     stage_id, stage_type = _current_stage(connection, agent_id, request)
     return factors.Moment(
-        now=now,
+        now=asked.now,
         half_life_hours=request.half_life_hours or factors.DEFAULT_HALF_LIFE_HOURS,
         stage_id=stage_id,
         stage_type=stage_type,
-        error_memory_ids=_tied_to_errors(connection, agent_id, rows, now),
+        error_memory_ids=_tied_to_errors(connection, agent_id, rows, asked),
     )
 
 
@@ -133,12 +168,13 @@ def _current_stage(
 
 
 def _tied_to_errors(
-    connection: Connection, agent_id: str, rows: Sequence[RowMapping], now: datetime
+    connection: Connection, agent_id: str, rows: Sequence[Any], asked: Asked
 ) -> frozenset[str]:
-    statement = select(error_records.c.memory_id).where(
-        error_records.c.agent_id == agent_id,
-        error_records.c.recorded_at > now - RECENT_ERRORS,
-        error_records.c.memory_id.in_([row["memory_id"] for row in rows]),
-    )
-    found: Any = connection.execute(statement).scalars()
-    return frozenset(found)
+    if not asked.has_errors:
+        return frozenset()
+    values = {
+        "agent_id": agent_id,
+        "since": asked.now - RECENT_ERRORS,
+        "memory_ids": [row.memory_id for row in rows],
+    }
+    return frozenset(connection.execute(_TIED, values).scalars())

@@ -34,8 +34,10 @@ class SearchQuery:
 
 class Search(Protocol):
     def candidates(
-        self, connection: Connection, agent_id: str, query: SearchQuery
-    ) -> Candidates: ...
+        self, connection: Connection, agent_id: str, query: SearchQuery, newest_change: int
+    ) -> Candidates:
+        """The memories most relevant to the query, as of the agent's newest change."""
+        ...
 
     def forget(self, agent_id: str) -> None:
         """Drop whatever is held of an agent outside the database, files included."""

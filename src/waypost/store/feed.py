@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import Connection, Select, String, and_, bindparam, exists, func, select
 
-from waypost.store.tables import embeddings, history, memories
+from waypost.store.tables import (
+    embedders,
+    embeddings,
+    error_records,
+    history,
+    links,
+    memories,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +37,30 @@ class FeedRow:
     vector: NDArray[np.float32] | None
 
 
-def last_change(connection: Connection, agent_id: str) -> int:
-    """The sequence number of the agent's newest change, 0 when there is none."""
-    statement = select(func.max(history.c.sequence)).where(history.c.agent_id == agent_id)
-    return int(connection.execute(statement).scalar() or 0)
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """What a retrieval must know before it starts, read with one statement."""
+
+    newest_change: int
+    embedder: str | None
+    has_links: bool
+    has_errors: bool
+
+
+_AGENT = bindparam("agent_id", type_=String)
+_STATE = select(
+    select(func.max(history.c.sequence)).where(history.c.agent_id == _AGENT).scalar_subquery(),
+    select(embedders.c.name).where(embedders.c.active.is_(True)).limit(1).scalar_subquery(),
+    exists().where(links.c.agent_id == _AGENT),
+    exists().where(error_records.c.agent_id == _AGENT),
+)
+
+
+def state(connection: Connection, agent_id: str) -> AgentState:
+    newest, embedder, has_links, has_errors = connection.execute(
+        _STATE, {"agent_id": agent_id}
+    ).one()
+    return AgentState(int(newest or 0), embedder, bool(has_links), bool(has_errors))
 
 
 def everything(connection: Connection, agent_id: str, embedder: str) -> Iterator[list[FeedRow]]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     RowMapping,
     Select,
     and_,
+    bindparam,
     delete,
     func,
     insert,
@@ -33,6 +34,23 @@ from waypost.store.tables import accesses, embeddings, history, links, memories
 
 _ROW = [*memories.c, accesses.c.access_count, accesses.c.last_accessed]
 _JOINED = memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id)
+
+_BY_ROWS = (
+    select(*_ROW)
+    .select_from(_JOINED)
+    .where(
+        memories.c.agent_id == bindparam("agent_id"),
+        memories.c.row_id.in_(bindparam("row_ids", expanding=True)),
+    )
+)
+_LINKS_OF = (
+    select(links)
+    .where(
+        links.c.agent_id == bindparam("agent_id"),
+        links.c.source_id.in_(bindparam("sources", expanding=True)),
+    )
+    .order_by(links.c.kind, links.c.target_id)
+)
 
 _DERIVED = frozenset({"digest", "fact_key", "index_terms"})
 """Columns that follow from others and are therefore not part of a memory's history."""
@@ -77,8 +95,8 @@ def by_rows(
     """The memories in these rows that this agent has, by row number."""
     rows: list[RowMapping] = []
     for part in chunks(row_ids):
-        statement = rows_of(agent_id).where(memories.c.row_id.in_(part))
-        rows.extend(connection.execute(statement).mappings())
+        values = {"agent_id": agent_id, "row_ids": part}
+        rows.extend(connection.execute(_BY_ROWS, values).mappings())
     records = with_links(connection, agent_id, rows)
     return {row["row_id"]: record for row, record in zip(rows, records, strict=True)}
 
@@ -88,12 +106,8 @@ def with_links(
 ) -> list[MemoryRecord]:
     grouped: dict[str, list[MemoryLink]] = {}
     for part in chunks([row["memory_id"] for row in rows]):
-        statement = (
-            select(links)
-            .where(links.c.agent_id == agent_id, links.c.source_id.in_(part))
-            .order_by(links.c.kind, links.c.target_id)
-        )
-        for link in connection.execute(statement).mappings():
+        values = {"agent_id": agent_id, "sources": part}
+        for link in connection.execute(_LINKS_OF, values).mappings():
             grouped.setdefault(link["source_id"], []).append(link_from(link))
     return [record_from(row, grouped.get(row["memory_id"], ())) for row in rows]
 
