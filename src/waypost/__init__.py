@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from waypost import exceptions as exceptions
+    from waypost.client import Client
     from waypost.engine import Engine, open
     from waypost.exceptions import WaypostError
     from waypost.memory import MemoryManager
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from waypost.tokens import count_tokens
 
 _HOMES = {
+    "waypost.client": ("Client",),
     "waypost.engine": ("Engine", "open"),
     "waypost.memory": ("MemoryManager",),
     "waypost.exceptions": ("WaypostError",),
@@ -77,6 +79,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Action",
+    "Client",
     "Engine",
     "Fact",
     "Interaction",

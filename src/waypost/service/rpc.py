@@ -148,7 +148,7 @@ class Dispatcher:
         params = method.params.model_validate(_named(method, call.params))
         result = await self._within_time(method.handler(self._bind(caller), params))
         seen.degraded = bool(getattr(result, "degraded", False))
-        return result.__pydantic_serializer__.to_json(result)
+        return result.__pydantic_serializer__.to_json(result, by_alias=True)
 
     async def _within_time(self, work: Awaitable[BaseModel]) -> BaseModel:
         try:

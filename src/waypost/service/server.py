@@ -70,7 +70,7 @@ class Memories:
 
 def create_app(config: ServiceConfig) -> FastAPI:
     """The application of one worker process; its engine opens and closes with it."""
-    disable_created_metrics()
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     metrics, memories = Metrics(), Memories()
     dispatcher = Dispatcher(
         build_registry(), memories.of, limits=config.limits, observer=_observer(config, metrics)

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from waypost.memory import MemoryManager
 from waypost.model import (
+    CallerId,
     HistoryEntry,
     Interaction,
     MemoryChanges,
@@ -20,9 +21,11 @@ from waypost.model import (
     RecallRequest,
     Stored,
     TimeRange,
+    UtcTime,
     Why,
 )
 from waypost.model.base import Value
+from waypost.model.context import ContextEntry, ContextProfile, ContextRequest, TierSplit, TierUse
 from waypost.service.caller import Scope
 from waypost.service.rpc import Method, Registry
 from waypost.store.statistics import AgentStatistics
@@ -92,6 +95,8 @@ class RetrieveParams(RecallRequest):
     types: tuple[MemoryType, ...] = Field(
         default=(), validation_alias=AliasChoices("memory_types", "types")
     )
+    now: UtcTime | None = None
+    track_access: bool = True
 
 
 class RecalledEntry(Value):
@@ -133,7 +138,51 @@ async def retrieve(memory: MemoryManager, params: RetrieveParams) -> RetrieveRes
     ``degraded`` is true when part of the search could not run, and ``reasons`` says which;
     that is never the same as finding nothing.
     """
-    return RetrieveResult.of(await memory.retrieve_memories(params))
+    recall = await memory.retrieve_memories(
+        params, now=params.now, track_access=params.track_access
+    )
+    return RetrieveResult.of(recall)
+
+
+class ContextParams(Value):
+    query: str
+    task_id: CallerId | None = None
+    max_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
+    project_id: CallerId | None = None
+    run_id: CallerId | None = None
+    split: TierSplit | None = None
+    profile: ContextProfile | None = None
+    as_of: UtcTime | None = None
+    where: dict[str, Any] = Field(default_factory=dict)
+
+
+class ContextResult(Value):
+    """The text to read, exactly ``token_count`` tokens long, and how it came about."""
+
+    context: str
+    token_count: int
+    context_package_id: MintedId
+    max_tokens: int
+    items: tuple[ContextEntry, ...] = ()
+    tiers: tuple[TierUse, ...] = ()
+    compression_ratio: float = 1.0
+    source_tokens: int = 0
+    left_out: int = 0
+    degraded: bool = False
+    reasons: tuple[str, ...] = ()
+    split: TierSplit = TierSplit()
+
+
+async def get_context(memory: MemoryManager, params: ContextParams) -> ContextResult:
+    """The few tokens that matter now, as text to put before a model.
+
+    Never over ``max_tokens``. What was stored is fenced as data, with its origin and trust.
+    """
+    request = ContextRequest.model_construct(**vars(params))
+    package = await memory.get_relevant_context(request, params.task_id)
+    fields = vars(package) | {"context": package.text}
+    del fields["text"]
+    return ContextResult.model_construct(**fields)
 
 
 class MemoryParams(Value):
@@ -152,7 +201,7 @@ async def get(memory: MemoryManager, params: MemoryParams) -> MemoryResult:
 class ListParams(Value):
     where: dict[str, Any] = Field(default_factory=dict)
     order_by: str = "timestamp"
-    limit: Annotated[int, Field(ge=1, le=10_000)] = 100
+    limit: Annotated[int, Field(ge=0, le=10_000)] = 100
 
 
 class ListResult(Value):
@@ -186,6 +235,7 @@ class UpdateParams(Value):
     memory_id: MintedId
     updates: MemoryChanges
     expected_version: int | None = None
+    actor: CallerId | None = None
 
 
 class UpdateResult(Value):
@@ -199,9 +249,16 @@ async def update(memory: MemoryManager, params: UpdateParams) -> UpdateResult:
     With ``expected_version`` the change is refused if someone else changed the memory first.
     """
     record = await memory.update_memory(
-        params.memory_id, params.updates, expected_version=params.expected_version
+        params.memory_id,
+        params.updates,
+        expected_version=params.expected_version,
+        actor=params.actor,
     )
     return UpdateResult.model_construct(success=True, memory=record)
+
+
+class DeleteParams(MemoryParams):
+    actor: CallerId | None = None
 
 
 class DeleteResult(Value):
@@ -209,9 +266,9 @@ class DeleteResult(Value):
     memory_id: MintedId
 
 
-async def delete(memory: MemoryManager, params: MemoryParams) -> DeleteResult:
+async def delete(memory: MemoryManager, params: DeleteParams) -> DeleteResult:
     """Forget one memory."""
-    await memory.forget_memory(params.memory_id)
+    await memory.forget_memory(params.memory_id, actor=params.actor)
     return DeleteResult(memory_id=params.memory_id)
 
 
@@ -240,11 +297,12 @@ def register(registry: Registry) -> None:
         Method("memory.store", StoreParams, StoreResult, write, store),
         Method("memory.store_many", StoreManyParams, StoreManyResult, write, store_many),
         Method("memory.retrieve", RetrieveParams, RetrieveResult, read, retrieve),
+        Method("memory.get_context", ContextParams, ContextResult, read, get_context),
         Method("memory.get", MemoryParams, MemoryResult, read, get),
         Method("memory.list", ListParams, ListResult, read, list_),
         Method("memory.count", CountParams, CountResult, read, count),
         Method("memory.update", UpdateParams, UpdateResult, write, update),
-        Method("memory.delete", MemoryParams, DeleteResult, write, delete),
+        Method("memory.delete", DeleteParams, DeleteResult, write, delete),
         Method("memory.history", MemoryParams, HistoryResult, read, history),
         Method("memory.statistics", NoParams, AgentStatistics, read, statistics),
     ):
