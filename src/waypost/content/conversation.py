@@ -1,0 +1,300 @@
+"""The show-once conversation: what the model sees at each step.
+
+Add what happens (user and agent messages, tool results), then ask for the next ``prompt()``. A
+result is in it in full the first time and as a citation later, as the policy says. The list is
+valid at every step: calls and results are paired, and stay so, because an exchange is folded
+only as a whole. Pure and deterministic: the same calls give the same bytes; storing and citing
+is done by :mod:`waypost.content.channel` above, or by you.
+
+Nothing disappears without a trace. A result without a citation, an agent's text that was stored
+nowhere, a user's words, errors and pinned results are never cited or folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from waypost.content.citation import Citation, worth_citing
+from waypost.content.entries import Called, Entry, Form, Returned, Said, ToolCall
+from waypost.content.messages import (
+    Message,
+    Piece,
+    Style,
+    anthropic_messages,
+    openai_messages,
+    system_text,
+)
+from waypost.content.policy import Policy, Show
+from waypost.content.showing import fold_message, piece_of
+from waypost.exceptions import InvalidInput
+
+_WORTH_CUTTING = 24
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the model is sent at one step. ``compacted`` names the items cited since the last."""
+
+    step: int
+    messages: list[Message]
+    system: str
+    tokens: int
+    compacted: tuple[str, ...] = ()
+
+
+@dataclass
+class _Shown:
+    """An entry and how it is shown now. ``born`` is the step before which it arrived."""
+
+    entry: Entry
+    born: int
+    form: Form = Form.FULL
+    wanted: Form = Form.FULL
+    written: dict[Form, Piece] = field(default_factory=dict)
+
+    def piece(self, form: Form, policy: Policy) -> Piece:
+        if form not in self.written:
+            self.written[form] = piece_of(self.entry, form, policy)
+        return self.written[form]
+
+
+@dataclass
+class _Exchange:
+    """A call message and its results, with their places in the list."""
+
+    call: _Shown
+    results: list[_Shown] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[_Shown]:
+        return [self.call, *self.results]
+
+
+class Conversation:
+    """One agent's conversation in one run."""
+
+    def __init__(self, policy: Policy | None = None, *, style: Style = "openai") -> None:
+        self.policy = policy or Policy()
+        self.style: Style = style
+        self.step = 0
+        self._shown: list[_Shown] = []
+        self._open: dict[str, ToolCall] = {}
+        self._used_ids: set[str] = set()
+        self._kinds_seen: set[str] = set()
+
+    def add_system(self, text: str) -> None:
+        self._say(Said("system", text))
+
+    def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> None:
+        """Add the user's words, or content parts that are passed on as they are."""
+        kept = content if isinstance(content, str) else tuple(content)
+        self._say(Said("user", kept))
+
+    def add_assistant(
+        self, text: str | None, calls: Sequence[ToolCall] = (), *, citation: Citation | None = None
+    ) -> tuple[ToolCall, ...]:
+        """Add the agent's message; returns its calls, with a new id where one was used before."""
+        if not calls:
+            self._say(Said("assistant", text or "", citation))
+            return ()
+        self._refuse_open_calls()
+        renamed = tuple(self._with_new_id(call) for call in calls)
+        self._open = {call.id: call for call in renamed}
+        self._shown.append(_Shown(Called(text or "", renamed, citation), self.step))
+        return renamed
+
+    def add_result(self, result: Returned) -> None:
+        """Add the result of an open call."""
+        if result.call_id not in self._open:
+            waiting = ", ".join(self._open) or "no call"
+            raise InvalidInput(f"no open call {result.call_id!r}; waiting for {waiting}")
+        del self._open[result.call_id]
+        shown = _Shown(result, self.step)
+        shown.form = shown.wanted = self._first_form(result)
+        self._shown.append(shown)
+
+    def prompt(self) -> Prompt:
+        """Begin the next step: apply the policy and give the list to send."""
+        self._refuse_open_calls()
+        if not any(shown.entry for shown in self._shown if _role(shown) != "system"):
+            raise InvalidInput("the conversation is empty; add the user's message first")
+        self.step += 1
+        before = self._forms()
+        self._age()
+        self._fit_budget()
+        pieces = list(self._pieces())
+        return Prompt(
+            self.step,
+            self._written(pieces),
+            system_text(pieces) if self.style == "anthropic" else "",
+            sum(piece.tokens for piece in pieces),
+            self._newly_compacted(before),
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the list as it is shown now."""
+        return sum(piece.tokens for piece in self._pieces())
+
+    def _say(self, entry: Said) -> None:
+        self._refuse_open_calls()
+        self._shown.append(_Shown(entry, self.step))
+
+    def _refuse_open_calls(self) -> None:
+        if self._open:
+            raise InvalidInput(
+                f"the calls {', '.join(self._open)} have no result yet; add their results first"
+            )
+
+    def _with_new_id(self, call: ToolCall) -> ToolCall:
+        candidate, count = call.id or "call", 1
+        while candidate in self._used_ids:
+            count += 1
+            candidate = f"{call.id or 'call'}_{count}"
+        self._used_ids.add(candidate)
+        return call if candidate == call.id else ToolCall(candidate, call.name, call.arguments)
+
+    def _first_form(self, result: Returned) -> Form:
+        if result.citation is None or result.pinned:
+            return Form.FULL
+        rule = self.policy.rule_for(result.source, result.kind)
+        key = result.source or result.kind
+        repeated = rule.show is Show.FIRST_OF_KIND and key in self._kinds_seen
+        self._kinds_seen.add(key)
+        small = result.tokens <= self.policy.small_tokens or result.is_error
+        if (rule.show is Show.NEVER or repeated) and not small:
+            return Form.CITED
+        return Form.CUT if result.tokens > self.policy.show_tokens else Form.FULL
+
+    def _age(self) -> None:
+        """Note what the policy wants smaller; do it all when that saves a whole batch."""
+        for shown in self._shown:
+            shown.wanted = max(shown.form, self._wanted(shown))
+        for exchange in self._exchanges():
+            if self._foldable(exchange, self.policy.fold_after):
+                for part in exchange.parts:
+                    part.wanted = Form.FOLDED
+        if self._savings() >= self.policy.batch_tokens:
+            self._apply_wanted()
+
+    def _wanted(self, shown: _Shown) -> Form:
+        entry, age = shown.entry, self.step - shown.born - 1
+        if isinstance(entry, Returned):
+            return self._wanted_of_result(entry, age)
+        fold_after = self.policy.fold_after
+        own = isinstance(entry, Said) and entry.role == "assistant" and entry.citation
+        if own and fold_after is not None and age >= fold_after:
+            return (
+                Form.CITED if entry.tokens > self.policy.own_tokens + _WORTH_CUTTING else Form.FULL
+            )
+        return Form.FULL
+
+    def _wanted_of_result(self, entry: Returned, age: int) -> Form:
+        rule = self.policy.rule_for(entry.source, entry.kind)
+        if entry.citation is None or entry.pinned or rule.show is Show.ALWAYS or age < rule.steps:
+            return Form.FULL
+        if entry.is_error:
+            return Form.CUT if entry.tokens > self.policy.error_tokens else Form.FULL
+        small = entry.tokens <= self.policy.small_tokens
+        return Form.CITED if not small and worth_citing(entry.tokens, entry.citation) else Form.FULL
+
+    def _foldable(self, exchange: _Exchange, after: int | None) -> bool:
+        """Whole, old enough, kept elsewhere, and with nothing in it that must stay."""
+        call = exchange.call.entry
+        if after is None or not isinstance(call, Called):
+            return False
+        if self.step - exchange.call.born - 1 < after or call.citation is None:
+            return False
+        return all(
+            not part.entry.is_error and not part.entry.pinned and part.entry.citation
+            for part in exchange.results
+            if isinstance(part.entry, Returned)
+        )
+
+    def _exchanges(self) -> Iterator[_Exchange]:
+        current: _Exchange | None = None
+        for shown in self._shown:
+            if isinstance(shown.entry, Returned):
+                if current:
+                    current.results.append(shown)
+                continue
+            if current:
+                yield current
+            current = _Exchange(shown) if isinstance(shown.entry, Called) else None
+        if current:
+            yield current
+
+    def _savings(self) -> int:
+        """Tokens that the wanted forms would save against the present ones."""
+        changed = [shown for shown in self._shown if shown.wanted > shown.form]
+        if not changed:
+            return 0
+        return self.tokens - sum(piece.tokens for piece in self._pieces(wanted=True))
+
+    def _apply_wanted(self) -> None:
+        for shown in self._shown:
+            shown.form = shown.wanted
+
+    def _fit_budget(self) -> None:
+        """Give up more and more until the budget holds: batches, then age, then the newest."""
+        budget = self.policy.budget_tokens
+        if budget is None or self.tokens <= budget:
+            return
+        self._apply_wanted()
+        exchanges = list(self._exchanges())
+        for exchange in exchanges[:-1]:
+            if self.tokens <= budget:
+                return
+            if self._foldable(exchange, 0):
+                for part in exchange.parts:
+                    part.form = part.wanted = Form.FOLDED
+        for shown in self._shown:
+            if self.tokens <= budget:
+                return
+            entry = shown.entry
+            if isinstance(entry, Returned) and entry.citation and not entry.pinned:
+                shown.form = shown.wanted = max(shown.form, Form.CITED)
+        if self.tokens > budget:
+            raise InvalidInput(
+                f"the prompt needs {self.tokens:,} tokens after all compaction, more than the "
+                f"budget of {budget:,}; the messages of user and system and pinned results "
+                "are never shortened"
+            )
+
+    def _forms(self) -> list[Form]:
+        return [shown.form for shown in self._shown]
+
+    def _newly_compacted(self, before: list[Form]) -> tuple[str, ...]:
+        return tuple(
+            shown.entry.citation.content_id
+            for shown, form in zip(self._shown, before, strict=True)
+            if shown.form > form and shown.entry.citation
+        )
+
+    def _pieces(self, *, wanted: bool = False) -> Iterator[Piece]:
+        """The list in order; neighbouring folded exchanges become one message."""
+        folded: list[Entry] = []
+        for shown in self._shown:
+            if (shown.wanted if wanted else shown.form) is Form.FOLDED:
+                folded.append(shown.entry)
+                continue
+            if folded:
+                yield Piece("user", fold_message(folded))
+                folded = []
+            yield shown.piece(shown.wanted if wanted else shown.form, self.policy)
+        if folded:
+            yield Piece("user", fold_message(folded))
+
+    def _written(self, pieces: list[Piece]) -> list[Message]:
+        if self.style == "openai":
+            return openai_messages(pieces)
+        messages = anthropic_messages(pieces)
+        if messages[0]["role"] != "user":
+            raise InvalidInput("a conversation in Anthropic's style begins with a user message")
+        return messages
+
+
+def _role(shown: _Shown) -> str:
+    return shown.entry.role if isinstance(shown.entry, Said) else ""

@@ -1,0 +1,102 @@
+"""How one entry is written in each form, and how folded exchanges become one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waypost.content.compaction.base import clip
+from waypost.content.entries import Called, Entry, Form, Returned, Said, ToolCall
+from waypost.content.messages import Piece
+from waypost.content.policy import Policy
+from waypost.tokens import count_tokens, truncate_tokens
+
+_FOLD_HEAD = "(Earlier steps, from the memory; open an id with retrieve_from_memory)"
+_WORDS = 140
+_ARGUMENTS = 120
+_OUTCOME = 170
+
+
+def piece_of(entry: Entry, form: Form, policy: Policy) -> Piece:
+    """Write one entry that is not folded."""
+    if isinstance(entry, Called):
+        return Piece("assistant", entry.text, entry.calls)
+    if isinstance(entry, Returned):
+        text = _result_text(entry, form, policy)
+        return Piece("tool", text, call_id=entry.call_id, is_error=entry.is_error)
+    if form is Form.CITED and entry.citation:
+        return Piece(
+            entry.role, shortened(entry.text, entry.citation.content_id, policy.own_tokens)
+        )
+    return Piece(entry.role, entry.content)
+
+
+def _result_text(entry: Returned, form: Form, policy: Policy) -> str:
+    if entry.citation is None or form is Form.FULL:
+        return entry.text
+    if form is Form.CITED:
+        return entry.citation.text
+    limit = policy.error_tokens if entry.is_error else policy.show_tokens
+    return two_ends(entry.text, limit, entry.citation.content_id)
+
+
+def shortened(text: str, content_id: str, tokens: int) -> str:
+    """The beginning of a text and where the rest is."""
+    return f"{truncate_tokens(text, tokens).rstrip()} … [{content_id}]"
+
+
+def two_ends(text: str, tokens: int, content_id: str) -> str:
+    """The beginning and the end of a text in at most ``tokens`` tokens, with its id between."""
+    middle = (
+        f"\n… [{content_id}] {len(text):,} characters in all; open the rest with "
+        f'retrieve_from_memory(id="{content_id}", transform="excerpt") …\n'
+    )
+    room = max(tokens - count_tokens(middle), 0)
+    head = truncate_tokens(text, room * 3 // 4)
+    tail = _end(text[len(head) :], room - count_tokens(head))
+    return head + middle + tail
+
+
+def _end(text: str, tokens: int) -> str:
+    """The longest end found with at most ``tokens`` tokens, on whole lines where there are any."""
+    end = text[-tokens * 3 :] if tokens > 0 else ""
+    while end and count_tokens(end) > tokens:
+        end = end[len(end) // 8 + 1 :]
+    _, newline, lines = end.partition("\n")
+    return lines if newline and len(lines) * 2 > len(end) else end
+
+
+def fold_message(entries: Sequence[Entry]) -> str:
+    """One message for neighbouring folded exchanges: a line for each call and its result."""
+    lines = [_FOLD_HEAD]
+    results = {entry.call_id: entry for entry in entries if isinstance(entry, Returned)}
+    for entry in entries:
+        if isinstance(entry, Called):
+            lines += _exchange_lines(entry, results)
+        elif isinstance(entry, Said):
+            lines.append(f"- {clip(entry.text, _WORDS)}")
+    return "\n".join(lines)
+
+
+def _exchange_lines(entry: Called, results: dict[str, Returned]) -> list[str]:
+    where = f" [{entry.citation.content_id}]" if entry.citation else ""
+    said = f"“{clip(entry.text, _WORDS)}” " if entry.text.strip() else ""
+    lines = [f"- {said}{_call_text(call)}{_outcome(results.get(call.id))}" for call in entry.calls]
+    if lines and (len(entry.text) > _WORDS or _arguments_length(entry) > _ARGUMENTS):
+        lines[0] += where
+    return lines
+
+
+def _arguments_length(entry: Called) -> int:
+    return sum(len(call.arguments_text) for call in entry.calls)
+
+
+def _call_text(call: ToolCall) -> str:
+    return f"{call.name}({clip(call.arguments_text.strip('{}'), _ARGUMENTS)})"
+
+
+def _outcome(result: Returned | None) -> str:
+    if result is None:
+        return ""
+    if result.citation is None or len(result.text) <= _WORDS:
+        return f" → {clip(result.text, _OUTCOME)}"
+    return f" → {clip(result.citation.line, _OUTCOME)}"
