@@ -1,0 +1,1 @@
+"""Tasks, their stages, and the summaries above them."""

@@ -1,0 +1,80 @@
+"""What is compressed: texts with an id, and how each is to be read.
+
+A source is *bulk* when it is output the agent received rather than something said (a tool result,
+a page, a file): its statements bind nobody and its details count little unless they are used
+elsewhere. It is *personal* when a person speaks in it, so that plain assertions count too. It is
+*pinned* when nothing of it may be lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from waypost.model import MemoryRecord, Origin, SummaryLine
+from waypost.model.vocabulary import INTERACTION, MESSAGE, TOOL_OUTPUT
+
+_BULK_ORIGINS = frozenset((Origin.TOOL, Origin.DOCUMENT))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One text to compress. ``commands`` are the actions taken in it, one line each."""
+
+    source_id: str
+    text: str
+    commands: tuple[str, ...] = ()
+    bulk: bool = False
+    personal: bool = False
+    pinned: bool = False
+
+
+class _Acted(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> dict[str, Any]: ...
+
+
+def from_memories(memories: Iterable[MemoryRecord]) -> list[Source]:
+    """Read memories as sources, in the order given."""
+    return [from_memory(memory) for memory in memories]
+
+
+def from_memory(memory: MemoryRecord) -> Source:
+    bulk = memory.kind == TOOL_OUTPUT or memory.origin in _BULK_ORIGINS
+    spoken = memory.origin in (Origin.USER, Origin.IMPORT)
+    return Source(
+        source_id=memory.memory_id,
+        text=memory.content,
+        commands=tuple(map(command_line, memory.actions)),
+        bulk=bulk,
+        personal=spoken and memory.kind in (MESSAGE, INTERACTION),
+        pinned=memory.is_critical,
+    )
+
+
+def from_text(text: str, source_id: str = "text") -> Source:
+    """Read a bare text as something a person said."""
+    return Source(source_id, text, personal=True)
+
+
+def from_lines(lines: Sequence[SummaryLine]) -> list[Source]:
+    """Read the lines of a summary as sources, each under its own position."""
+    return [
+        Source(str(position), line.text, pinned=line.pinned) for position, line in enumerate(lines)
+    ]
+
+
+def command_line(action: _Acted) -> str:
+    """Write an action as one line: its name, then its arguments as they are."""
+    arguments = " ".join(f"{key}={_plain(value)}" for key, value in action.arguments.items())
+    return f"{action.name} {arguments}".strip()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
