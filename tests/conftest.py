@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.command_line import CommandLine, command_line
 from tests.servers import (
     S3_ACCESS_KEY,
     S3_SECRET_KEY,
@@ -24,7 +25,7 @@ from tests.servers import (
     postgres_admin_url,
 )
 
-DIRECTORY_VARIABLE = "WAYPOST_TEST_SERVERS"
+DIRECTORY_VARIABLE = "TEST_SERVERS_OF_WAYPOST"
 SERVERS = pytest.StashKey[Servers]()
 
 
@@ -127,3 +128,11 @@ def s3_url(s3: S3, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AWS_REGION", s3.region)
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     return s3.url
+
+
+@pytest.fixture
+def waypost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> CommandLine:
+    """The command line, on a memory file of the test's own."""
+    return command_line(capsys, monkeypatch, str(tmp_path / "memory.db"))

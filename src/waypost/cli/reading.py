@@ -93,8 +93,8 @@ def list_memories(
     task: Task = None,
     project: Project = None,
     order: Annotated[
-        str, typer.Option(help="Field to order by; - before it reverses.")
-    ] = "-timestamp",
+        str, typer.Option(help="Field to order by, largest first; - before it reverses.")
+    ] = "timestamp",
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
     url: Url = None,
     agent: Agent = None,

@@ -231,7 +231,7 @@ async def every_memory(memory: MemoryManager) -> AsyncIterator[MemoryRecord]:
     """All memories in the order they were stored, a page at a time."""
     last = "00000000-0000-0000-0000-000000000000"
     while page := await memory.list_memories(
-        {"memory_id": {"$gt": last}}, order_by="memory_id", limit=BATCH
+        {"memory_id": {"$gt": last}}, order_by="-memory_id", limit=BATCH
     ):
         for record in page:
             yield record

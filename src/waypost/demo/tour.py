@@ -22,9 +22,10 @@ from waypost.tokens import count_tokens
 
 QUESTIONS = (
     "How long may payments be down during the cutover?",
-    "Why did the first load fail?",
-    "Why were the webhooks refused, and what was decided?",
+    "Why did the first load fail, and what did we decide?",
+    "What was the problem with the rounding of amounts?",
 )
+HALF_LIFE_HOURS = 72.0
 NEXT_STEP = "Write the checklist for switching the old server off."
 CONTEXT_TOKENS = 600
 
@@ -43,6 +44,10 @@ class Tour:
         for question in QUESTIONS:
             await self._ask(question)
         self._console.print(score_line(Weights()))
+        self._console.print(
+            f"[dim]recency halves every {HALF_LIFE_HOURS:.0f} hours here, as suits a task of a "
+            "week; weights and half-life are yours to set[/dim]"
+        )
         await self._correct()
         await self._assemble()
         self._where_next()
@@ -82,7 +87,9 @@ class Tour:
         self._console.print(row)
 
     async def _ask(self, question: str) -> None:
-        recall = await self._memory.retrieve_memories(question, k=3)
+        recall = await self._memory.retrieve_memories(
+            question, k=3, half_life_hours=HALF_LIFE_HOURS
+        )
         self._step(f"“{question}”")
         for position, found in enumerate(recall, start=1):
             line = one_recalled(self._console, found, position, why=True, with_id=False)
