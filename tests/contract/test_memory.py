@@ -319,3 +319,11 @@ class TestInMemory(MemorySuite, InMemory): ...
 
 
 class TestOnPostgres(MemorySuite, OnPostgres): ...
+
+
+class TestSearchedInPostgres(MemorySuite, OnPostgres):
+    """Every agent counts as large, so that pgvector and the term index nominate candidates."""
+
+    @pytest.fixture(autouse=True)
+    def all_agents_are_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("waypost.retrieve.postgres.IN_PROCESS_ROWS", 0)

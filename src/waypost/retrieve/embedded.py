@@ -13,7 +13,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +58,8 @@ class EmbeddedSearch:
         with held.lock:
             self._catch_up(connection, agent_id, held, newest_change)
             index = held.index
-        return index.candidates(self._index_query(connection, agent_id, query))
+        allowed = self._allowed(connection, agent_id, query)
+        return index.candidates(replace(index_query(query), allowed=allowed))
 
     def forget(self, agent_id: str) -> None:
         with self._lock:
@@ -77,21 +78,6 @@ class EmbeddedSearch:
         for agent_id, held in self._held.items():
             if len(held.index) >= WORTH_SAVING and held.saved != held.watermark:
                 self._save(agent_id, held)
-
-    def _index_query(self, connection: Connection, agent_id: str, query: SearchQuery) -> Query:
-        hint = query.hint
-        return Query(
-            terms=query.terms,
-            vector=query.vector,
-            entities=query.entities,
-            limit=query.limit,
-            allowed=self._allowed(connection, agent_id, query),
-            include_inactive=query.include_inactive,
-            time_range=(
-                hint.start.timestamp() if hint and hint.start else None,
-                hint.end.timestamp() if hint and hint.end else None,
-            ),
-        )
 
     @staticmethod
     def _allowed(
@@ -126,7 +112,7 @@ class EmbeddedSearch:
             return
         if held.watermark == 0:
             for portion in feed.everything(connection, agent_id, self._embedder):
-                held.index.add(_index_rows(portion))
+                held.index.add(index_rows(portion))
         else:
             self._apply_changes(connection, agent_id, held)
         held.watermark = newest
@@ -139,7 +125,7 @@ class EmbeddedSearch:
             gone = set(part) - {row.row_id for row in present}
             if gone:
                 held.index.remove(sorted(gone))
-            held.index.add(_index_rows(present))
+            held.index.add(index_rows(present))
 
     def _file(self, agent_id: str) -> Path:
         assert self._folder is not None
@@ -157,7 +143,23 @@ class EmbeddedSearch:
             logger.warning("the index was not saved and will be rebuilt: %s", error)
 
 
-def _index_rows(rows: Iterable[feed.FeedRow]) -> list[IndexRow]:
+def index_query(query: SearchQuery) -> Query:
+    """The query in the index's terms, without its filter."""
+    hint = query.hint
+    return Query(
+        terms=query.terms,
+        vector=query.vector,
+        entities=query.entities,
+        limit=query.limit,
+        include_inactive=query.include_inactive,
+        time_range=(
+            hint.start.timestamp() if hint and hint.start else None,
+            hint.end.timestamp() if hint and hint.end else None,
+        ),
+    )
+
+
+def index_rows(rows: Iterable[feed.FeedRow]) -> list[IndexRow]:
     return [
         IndexRow(
             row_id=row.row_id,

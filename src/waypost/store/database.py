@@ -31,8 +31,10 @@ class Backend(Protocol):
     reading: Engine
     writing: Engine
     readers: int
+    one_writer: bool
+    """Writes have a thread of their own, so that they never contend inside a process."""
 
-    def become(self, connection: Connection, agent: str | None) -> None:
+    def become(self, connection: Connection, agent: str | None, *, writing: bool) -> None:
         """Make the open transaction act for one agent, or for maintenance when None."""
 
     def prepare(self) -> None:
@@ -48,9 +50,8 @@ class Database:
         self.dialect = backend.dialect
         self.location = backend.location
         self._readers: Executor = ThreadPoolExecutor(backend.readers, "waypost-read")
-        # One thread means one writer: no lock is ever contended inside a process on SQLite.
         self._writers: Executor = (
-            ThreadPoolExecutor(1, "waypost-write") if backend.dialect == "sqlite" else self._readers
+            ThreadPoolExecutor(1, "waypost-write") if backend.one_writer else self._readers
         )
         self._closed = False
 
@@ -63,20 +64,21 @@ class Database:
     async def read(self, work: Callable[..., T], *args: Any, agent: str | None = None) -> T:
         """Run ``work(connection, *args)`` in one read snapshot."""
         return await self._run(
-            self._readers, lambda: self._transaction(self.backend.reading, agent, work, args)
+            self._readers, lambda: self._transaction(agent, work, args, writing=False)
         )
 
     async def write(self, work: Callable[..., T], *args: Any, agent: str | None = None) -> T:
         """Run ``work(connection, *args)`` in one durable transaction."""
         return await self._run(
-            self._writers, lambda: self._transaction(self.backend.writing, agent, work, args)
+            self._writers, lambda: self._transaction(agent, work, args, writing=True)
         )
 
     def _transaction(
-        self, engine: Engine, agent: str | None, work: Callable[..., T], args: tuple[Any, ...]
+        self, agent: str | None, work: Callable[..., T], args: tuple[Any, ...], *, writing: bool
     ) -> T:
+        engine = self.backend.writing if writing else self.backend.reading
         with translated(self.location), engine.begin() as connection:
-            self.backend.become(connection, agent)
+            self.backend.become(connection, agent, writing=writing)
             return work(connection, *args)
 
     def _translated(self, step: Callable[[], None]) -> Callable[[], None]:

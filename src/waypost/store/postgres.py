@@ -1,7 +1,9 @@
 """The production database: PostgreSQL 14 or later with pgvector 0.8 or later.
 
 Each transaction takes a role that row-level security binds (see ``row_security``),
-so isolation holds even when the login role is a superuser.
+so isolation holds even when the login role is a superuser. Reads are repeatable and
+read-only. The writes of one agent queue behind each other on an advisory lock, so
+that its change feed is in the order of its commits; agents never wait for others.
 """
 
 from __future__ import annotations
@@ -11,9 +13,18 @@ from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from waypost.exceptions import InvalidInput, MissingExtra
 from waypost.store.row_security import AGENT_ROLE, MAINTENANCE_ROLE, SETTING
 
+_BECOME = text(f"SELECT set_config('role', :role, true), set_config('{SETTING}', :agent, true)")
+_QUEUE_BEHIND = text("SELECT pg_advisory_xact_lock(hashtextextended(:agent, 1))")
+
+
+def queue_behind(connection: Connection, agent_id: str) -> None:
+    """Wait for the other writers of an agent; holds until the transaction ends."""
+    connection.execute(_QUEUE_BEHIND, {"agent": agent_id})
+
 
 class PostgresBackend:
     dialect = "postgresql"
+    one_writer = False
 
     def __init__(self, url: str, *, connections: int = 20) -> None:
         self.readers = connections
@@ -22,7 +33,7 @@ class PostgresBackend:
             raise InvalidInput("the PostgreSQL URL names no database: postgresql://host/database")
         self.location = f"PostgreSQL at {parsed.host or 'the local socket'}/{parsed.database}"
         try:
-            self.reading: Engine = create_engine(
+            self.writing: Engine = create_engine(
                 parsed,
                 pool_size=connections,
                 max_overflow=0,
@@ -33,16 +44,15 @@ class PostgresBackend:
             raise MissingExtra(
                 "PostgreSQL needs an extra: pip install 'waypost[postgres]'"
             ) from error
-        self.writing: Engine = self.reading
-
-    def become(self, connection: Connection, agent: str | None) -> None:
-        if agent is None:
-            connection.exec_driver_sql(f"SET LOCAL ROLE {MAINTENANCE_ROLE}")
-            return
-        connection.exec_driver_sql(f"SET LOCAL ROLE {AGENT_ROLE}")
-        connection.execute(
-            text("SELECT set_config(:name, :agent, true)"), {"name": SETTING, "agent": agent}
+        self.reading: Engine = self.writing.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
+
+    def become(self, connection: Connection, agent: str | None, *, writing: bool) -> None:
+        role = MAINTENANCE_ROLE if agent is None else AGENT_ROLE
+        connection.execute(_BECOME, {"role": role, "agent": agent or ""})
+        if agent is not None and writing:
+            queue_behind(connection, agent)
 
     def prepare(self) -> None:
         from waypost.store.migrate import migrate

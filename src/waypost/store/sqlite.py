@@ -50,10 +50,11 @@ class SqliteBackend:
         self.writing = self._engine(begin="BEGIN IMMEDIATE")
         # An in-memory database lives in one connection, so reads share it with the writer.
         self.reading = self.writing if self.in_memory else self._engine(begin="BEGIN")
+        self.one_writer = not self.in_memory
         if self.in_memory:
             self.readers = 1
 
-    def become(self, connection: Connection, agent: str | None) -> None:
+    def become(self, connection: Connection, agent: str | None, *, writing: bool) -> None:
         """Nothing to do: isolation on SQLite is the agent_id that every query names."""
 
     def prepare(self) -> None:

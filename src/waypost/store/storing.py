@@ -85,7 +85,6 @@ def store(
     ``as_one`` says that the first memory gave rise to the others: when it turns out
     to be a repeat by its idempotency key, nothing is stored and only it is returned.
     """
-    _serialise_agent(connection, agent_id, batch)
     known = _known_keys(connection, agent_id, batch)
     placed = _place(connection, agent_id, batch)
     outcome: list[StoredRow] = []
@@ -102,23 +101,12 @@ def store(
         prepared, closed = _reconcile(connection, agent_id, prepared, fresh, now)
         fresh.append(prepared)
         outcome.append(StoredRow(prepared.record, superseded=closed))
+        if prepared.idempotency_key:  # the same key may come again further down the batch
+            entry = {"body_digest": prepared.body_digest, "record": prepared.record}
+            known[prepared.idempotency_key] = entry
     _insert(connection, agent_id, fresh.items, embedder=embedder, now=now, actor=actor)
     _remember_keys(connection, agent_id, placed, outcome, now)
     return outcome
-
-
-def _serialise_agent(
-    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory]
-) -> None:
-    """Two writers of one agent must not both miss each other's key, duplicate or fact."""
-    if connection.dialect.name == "postgresql" and any(map(_compared, batch)):
-        connection.execute(
-            text("SELECT pg_advisory_xact_lock(hashtextextended(:agent, 1))"), {"agent": agent_id}
-        )
-
-
-def _compared(prepared: PreparedMemory) -> bool:
-    return bool(prepared.idempotency_key or prepared.fact_key or _knowledge(prepared.record))
 
 
 def _knowledge(record: MemoryRecord) -> bool:
@@ -152,6 +140,8 @@ def _repeated(
             "use a new key for a new memory",
             key=prepared.idempotency_key,
         )
+    if "record" in entry:
+        return entry["record"]  # type: ignore[no-any-return]
     first = entry["memory_ids"][0]
     found = repository.by_ids(connection, agent_id, [first]).get(first)
     if found is None:

@@ -377,12 +377,15 @@ content_items = Table(
     _agent_id(),
     Column("content_id", String(32), nullable=False),
     Column("run_id", String(255), nullable=False),
+    Column("number", Integer, nullable=False),
     Column("type", String(32), nullable=False),
     Column("source", Text, nullable=False),
     Column("media_type", String(255), nullable=False),
     Column("digest", String(64), nullable=False),
     Column("size", RowNumber, nullable=False),
+    Column("characters", RowNumber),
     Column("token_count", RowNumber, nullable=False),
+    Column("kind", String(64), nullable=False),
     Column("title", Text),
     Column("tags", Json, nullable=False),
     Column("related_to", Json, nullable=False),
@@ -392,9 +395,10 @@ content_items = Table(
     Column("first_shown_step", Integer),
     Column("metadata", Json, nullable=False),
     Column("created_at", Time, nullable=False),
-    PrimaryKeyConstraint("agent_id", "content_id"),
+    Column("cleared_at", Time),
+    PrimaryKeyConstraint("agent_id", "run_id", "content_id"),
 )
-Index("ix_content_items_agent_run", content_items.c.agent_id, content_items.c.run_id)
+Index("ix_content_items_agent_content", content_items.c.agent_id, content_items.c.content_id)
 Index("ix_content_items_agent_digest", content_items.c.agent_id, content_items.c.digest)
 
 content_blobs = Table(

@@ -83,12 +83,15 @@ def upgrade() -> None:
         sa.Column("agent_id", sa.String(length=255), nullable=False),
         sa.Column("content_id", sa.String(length=32), nullable=False),
         sa.Column("run_id", sa.String(length=255), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("type", sa.String(length=32), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("media_type", sa.String(length=255), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("size", types.RowNumber, nullable=False),
+        sa.Column("characters", types.RowNumber, nullable=True),
         sa.Column("token_count", types.RowNumber, nullable=False),
+        sa.Column("kind", sa.String(length=64), nullable=False),
         sa.Column("title", sa.Text(), nullable=True),
         sa.Column("tags", types.Json, nullable=False),
         sa.Column("related_to", types.Json, nullable=False),
@@ -98,13 +101,16 @@ def upgrade() -> None:
         sa.Column("first_shown_step", sa.Integer(), nullable=True),
         sa.Column("metadata", types.Json, nullable=False),
         sa.Column("created_at", types.Time(), nullable=False),
-        sa.PrimaryKeyConstraint("agent_id", "content_id", name=op.f("pk_content_items")),
+        sa.Column("cleared_at", types.Time(), nullable=True),
+        sa.PrimaryKeyConstraint(
+            "agent_id", "run_id", "content_id", name=op.f("pk_content_items")
+        ),
+    )
+    op.create_index(
+        "ix_content_items_agent_content", "content_items", ["agent_id", "content_id"], unique=False
     )
     op.create_index(
         "ix_content_items_agent_digest", "content_items", ["agent_id", "digest"], unique=False
-    )
-    op.create_index(
-        "ix_content_items_agent_run", "content_items", ["agent_id", "run_id"], unique=False
     )
     op.create_table(
         "embedders",
