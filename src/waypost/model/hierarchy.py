@@ -9,9 +9,13 @@ from pydantic import Field
 
 from waypost.model.base import Value
 from waypost.model.ids import CallerId, MintedId
-from waypost.model.memory import Unit
+from waypost.model.memory import MemoryRecord, Unit
 from waypost.model.times import UtcTime
 from waypost.model.vocabulary import StageType, Trust
+
+
+STAGE_RATIO = 10.0
+STAGE_TOKENS = 500
 
 
 class SummaryLine(Value):
@@ -46,6 +50,24 @@ class StageMemory(Value):
     updated_at: UtcTime
     completed_at: UtcTime | None = None
 
+    @property
+    def is_open(self) -> bool:
+        return self.completed_at is None
+
+    @property
+    def note(self) -> str | None:
+        """What the reader of the summary should know about how it was made."""
+        if self.is_open:
+            return None
+        if self.fallback_reason:
+            return f"compressed locally: {self.fallback_reason}"
+        if self.compression_ratio < STAGE_RATIO and self.original_tokens > STAGE_TOKENS:
+            return (
+                f"longer than {STAGE_RATIO:.0f}:1 asks, because {self.information_retention:.1%} "
+                f"of its facts are kept ({self.compression_ratio:.1f}:1)"
+            )
+        return None
+
 
 class TaskStatus(StrEnum):
     OPEN = "open"
@@ -72,6 +94,63 @@ class TaskContext(Value):
     created_at: UtcTime
     updated_at: UtcTime
     completed_at: UtcTime | None = None
+
+
+class TaskProgress(Value):
+    """How far a task has come: its summary, its stages in order, and the brief for the next step."""
+
+    task_id: CallerId
+    task_goal: str
+    status: TaskStatus
+    outcome: str | None = None
+    task_progress_summary: str = ""
+    summary_lines: tuple[SummaryLine, ...] = ()
+    brief: str = ""
+    current_stage: StageType | None = None
+    current_stage_id: MintedId | None = None
+    completed_stages: tuple[StageType, ...] = ()
+    stages: tuple[StageMemory, ...] = ()
+    critical_constraints: tuple[str, ...] = ()
+    performance_metrics: dict[str, float] = Field(default_factory=dict)
+
+
+class StageGlimpse(Value):
+    """One memory of a stage, as much of it as a context needs."""
+
+    memory_id: MintedId
+    summary: str
+    importance_score: float
+
+
+class StageContext(Value):
+    """What an agent in a stage needs at hand."""
+
+    task_id: CallerId
+    stage_id: MintedId | None
+    stage_type: StageType
+    stage_summary: str
+    stage_insights: tuple[str, ...] = ()
+    relevant_memories: tuple[StageGlimpse, ...] = ()
+    recent_errors: tuple[ErrorRecord, ...] = ()
+
+
+class SourceTrail(Value):
+    """One line of a summary with everything below it: stage, memories, content items."""
+
+    line: SummaryLine
+    stage_id: MintedId | None
+    memories: tuple[MemoryRecord, ...]
+    content_ids: tuple[str, ...] = ()
+
+
+class MemoryPlace(Value):
+    """Where a memory went: its stage, its task, and every summary line that rests on it."""
+
+    memory_id: MintedId
+    stage: StageMemory | None
+    task: TaskContext | None
+    stage_lines: tuple[SummaryLine, ...] = ()
+    task_lines: tuple[SummaryLine, ...] = ()
 
 
 class ErrorRecord(Value):
@@ -118,3 +197,10 @@ class CompressionMetric(Value):
     reasoning_cost_usd: float
     cached: bool = False
     recorded_at: UtcTime
+
+    @property
+    def saving(self) -> float:
+        """The share of the reasoning model's price that was not spent: 0 to 1."""
+        if not self.reasoning_cost_usd:
+            return 0.0
+        return 1.0 - self.cost_usd / self.reasoning_cost_usd

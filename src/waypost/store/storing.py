@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, insert, or_, select, text
 
 from waypost.exceptions import IdempotencyConflict, NotFound
 from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType
+from waypost.store import hierarchy
 from waypost.store import memories as repository
 from waypost.store.rows import PreparedMemory, memory_row
 from waypost.store.tables import (
@@ -24,10 +25,9 @@ from waypost.store.tables import (
     jobs,
     links,
     memories,
-    stages,
     tasks,
 )
-from waypost.store.vectors import active_embedder, embed_job
+from waypost.store.vectors import embed_job, is_active
 
 
 @dataclass(slots=True)
@@ -86,13 +86,14 @@ def store(
     to be a repeat by its idempotency key, nothing is stored and only it is returned.
     """
     known = _known_keys(connection, agent_id, batch)
-    placed = _place(connection, agent_id, batch)
+    if as_one and (earlier := _repeated(connection, agent_id, batch[0], known)) is not None:
+        return [StoredRow(earlier, duplicate=True)]
+    _refuse_completed_stages(connection, agent_id, batch, known)
+    placed = _place(connection, agent_id, batch, now)
     outcome: list[StoredRow] = []
     fresh = _Fresh()
     for prepared in placed:
         repeated = _repeated(connection, agent_id, prepared, known)
-        if repeated is not None and as_one:
-            return [StoredRow(repeated, duplicate=True)]
         if repeated is None:
             repeated = _duplicate(connection, agent_id, prepared, fresh)
         if repeated is not None:
@@ -150,15 +151,27 @@ def _repeated(
 
 
 def _place(
-    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory]
+    connection: Connection, agent_id: str, batch: Sequence[PreparedMemory], now: datetime
 ) -> list[PreparedMemory]:
     """Give memories of a task its project and its open stage."""
     task_ids = sorted({p.record.task_id for p in batch if p.record.task_id})
     if not task_ids:
         return list(batch)
     projects = _projects(connection, agent_id, task_ids)
-    open_stages = _open_stages(connection, agent_id, task_ids)
+    open_stages = hierarchy.place(connection, agent_id, task_ids, now)
     return [_placed(prepared, projects, open_stages) for prepared in batch]
+
+
+def _refuse_completed_stages(
+    connection: Connection,
+    agent_id: str,
+    batch: Sequence[PreparedMemory],
+    known: Mapping[str, Any],
+) -> None:
+    """A repeat by its idempotency key adds nothing, so only new memories are held to it."""
+    given = {p.record.stage_id for p in batch if (p.idempotency_key or "") not in known}
+    if wanted := sorted(stage_id for stage_id in given if stage_id is not None):
+        hierarchy.refuse_completed(connection, agent_id, wanted)
 
 
 def _projects(connection: Connection, agent_id: str, task_ids: Sequence[str]) -> dict[str, Any]:
@@ -166,15 +179,6 @@ def _projects(connection: Connection, agent_id: str, task_ids: Sequence[str]) ->
         tasks.c.agent_id == agent_id, tasks.c.task_id.in_(task_ids)
     )
     return {row.task_id: row.project_id for row in connection.execute(statement)}
-
-
-def _open_stages(connection: Connection, agent_id: str, task_ids: Sequence[str]) -> dict[str, str]:
-    statement = select(stages.c.task_id, stages.c.stage_id).where(
-        stages.c.agent_id == agent_id,
-        stages.c.task_id.in_(task_ids),
-        stages.c.completed_at.is_(None),
-    )
-    return {row.task_id: row.stage_id for row in connection.execute(statement)}
 
 
 def _placed(
@@ -279,7 +283,7 @@ def _insert(
 ) -> None:
     if not fresh:
         return
-    if embedder is not None and not _is_active(connection, embedder):
+    if embedder is not None and not is_active(connection, embedder):
         # Another process moved to a new embedder: let its queue make the vectors.
         fresh = [replace(item, vector=None) for item in fresh]
     numbered = list(zip(_row_numbers(connection, len(fresh)), fresh, strict=True))
@@ -301,11 +305,6 @@ def _insert(
     connection.execute(
         insert(history), [_added(agent_id, number, item, actor, now) for number, item in numbered]
     )
-
-
-def _is_active(connection: Connection, embedder: str) -> bool:
-    active = active_embedder(connection)
-    return active is not None and active[0] == embedder
 
 
 def _row_numbers(connection: Connection, amount: int) -> list[int]:
