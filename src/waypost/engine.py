@@ -21,17 +21,23 @@ from typing import Any
 from waypost.context.assembler import ContextAssembler
 from waypost.embed import embedder_from_url
 from waypost.embed.port import Embedder
-from waypost.exceptions import DimensionMismatch, InvalidInput, StorageError
+from waypost.exceptions import InvalidInput, StorageError
 from waypost.memory import MemoryManager, Parts, checked
 from waypost.model import CallerId, utc_now
 from waypost.model.base import Value
+from waypost.model.retention import RetentionPolicy
+from waypost.retention.keeper import Bounds
+from waypost.retention.objects import ObjectStore, object_store
 from waypost.retrieve.access_tracker import AccessTracker
 from waypost.retrieve.retriever import Retriever
 from waypost.retrieve.search import Search
 from waypost.store import statistics, vectors
 from waypost.store.database import Backend, Database
+from waypost.tiers.promotion import Promoter
+from waypost.working import working_memory
 from waypost.write.editor import Editor
 from waypost.write.queue import EmbeddingQueue
+from waypost.write.reembed import Progress, move_vectors
 from waypost.write.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -52,9 +58,11 @@ class Engine:
         embedder: Embedder,
         search: Search,
         *,
+        bounds: Bounds,
         clock: Callable[[], datetime],
     ) -> None:
         self.database = database
+        self.bounds = bounds
         self.embedder = embedder
         self.search = search
         self.clock = clock
@@ -69,12 +77,17 @@ class Engine:
         common: dict[str, Any] = {"clock": self.clock, "on_waiting": self.queue.kick}
         reading: dict[str, Any] = {"clock": self.clock, "tracker": self.tracker}
         retriever = Retriever(self.database, self.search, self.embedder, agent_id, **reading)
+        writer = Writer(self.database, self.embedder, agent_id, **common)
         parts = Parts(
             database=self.database,
-            writer=Writer(self.database, self.embedder, agent_id, **common),
+            writer=writer,
             editor=Editor(self.database, self.embedder, agent_id, **common),
             retriever=retriever,
             assembler=ContextAssembler(self.database, retriever, agent_id, **reading),
+            keeper=self.bounds.keeper(self.database, agent_id, index=self.search, clock=self.clock),
+            promoter=Promoter(self.database, writer, agent_id, clock=self.clock),
+            working=self.bounds.working,
+            clock=self.clock,
         )
         return MemoryManager(agent_id, parts)
 
@@ -102,6 +115,7 @@ class Engine:
             await self.tracker.flush()
         except StorageError:
             logger.exception("the last access counts were not written")
+        await self.bounds.working.aclose()
         await asyncio.to_thread(self.search.close)
         await self.database.close()
         await self.embedder.aclose()
@@ -148,6 +162,9 @@ def open(
     url: str | Path = "waypost.db",
     *,
     embedder: str | Embedder = "local",
+    archive_url: str | None = None,
+    redis_url: str | None = None,
+    retention: RetentionPolicy | None = None,
     clock: Callable[[], datetime] = utc_now,
     **options: Any,
 ) -> Opening:
@@ -155,23 +172,79 @@ def open(
 
     ``embedder`` is an embedder or its URL ("local", "openai:text-embedding-3-small", …);
     ``options`` go to the embedder that a URL names (api_key, base_url, …).
+    ``archive_url`` is where pruned memories go: a folder or an object-store URL, by default
+    a folder beside the file. ``retention`` sets capacities; by default there are none.
+    ``redis_url`` shares working memory between processes.
     """
     chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
-    return Opening(lambda: _open(str(url), chosen, clock))
+
+    def bounds(backend: Backend) -> Bounds:
+        return Bounds(
+            objects=objects_for(backend, archive_url),
+            working=working_memory(redis_url),
+            policy=retention or RetentionPolicy(),
+        )
+
+    return Opening(lambda: _open(str(url), chosen, bounds, clock))
 
 
-async def _open(url: str, embedder: Embedder, clock: Callable[[], datetime]) -> Engine:
+def objects_for(backend: Backend, archive_url: str | None) -> ObjectStore:
+    """Where the archive of a database lies."""
+    path = getattr(backend, "path", None)
+    in_memory = bool(getattr(backend, "in_memory", False))
+    return object_store(archive_url, path, in_memory=in_memory)
+
+
+async def _open(
+    url: str,
+    embedder: Embedder,
+    bounds: Callable[[Backend], Bounds],
+    clock: Callable[[], datetime],
+) -> Engine:
     backend = backend_for(url)
     database = Database(backend)
     try:
         await database.prepare()
-        await database.write(_claim_embedder, embedder, clock())
+        await database.write(vectors.claim_embedder, embedder.name, embedder.dimension, clock())
+        await database.index_vectors(embedder.name, embedder.dimension)
+        engine = Engine(
+            database,
+            embedder,
+            search_for(database, embedder),
+            bounds=bounds(backend),
+            clock=clock,
+        )
+        await engine.start()
     except BaseException:
         await database.close()
         raise
-    engine = Engine(database, embedder, search_for(database, embedder), clock=clock)
-    await engine.start()
     return engine
+
+
+async def reembed(
+    url: str | Path,
+    embedder: str | Embedder,
+    *,
+    progress: Progress = lambda done, total: None,
+    clock: Callable[[], datetime] = utc_now,
+    **options: Any,
+) -> int:
+    """Move a memory to another embedder; how many vectors were made.
+
+    Reads and writes of other engines go on meanwhile. When it is interrupted or the
+    embedder fails, the old vectors stay in use and the next call goes on where this one
+    stopped. Afterwards open the memory with the new embedder: engines that still have the
+    old one search by words only, and say so.
+    """
+    chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
+    database = Database(backend_for(str(url)))
+    try:
+        await database.prepare()
+        return await move_vectors(database, chosen, now=clock, progress=progress)
+    finally:
+        await database.close()
+        if chosen is not embedder:
+            await chosen.aclose()
 
 
 def backend_for(url: str) -> Backend:
@@ -201,19 +274,3 @@ def search_for(database: Database, embedder: Embedder) -> Search:
     path = getattr(database.backend, "path", None)
     folder = None if path is None else path.with_name(path.name + ".index")
     return EmbeddedSearch(embedder.name, folder)
-
-
-def _claim_embedder(connection: Any, embedder: Embedder, now: datetime) -> None:
-    """Make the first embedder the active one; refuse to mix vectors of two."""
-    active = vectors.active_embedder(connection)
-    if active is not None and active[0] != embedder.name:
-        raise DimensionMismatch(
-            f"the memories here have vectors of {active[0]!r} ({active[1]} dimensions), not of "
-            f"{embedder.name!r} ({embedder.dimension}); open with that embedder, or move them "
-            "with 'waypost reembed'",
-            expected=active[0],
-            found=embedder.name,
-        )
-    vectors.register_embedder(
-        connection, embedder.name, embedder.dimension, active=active is None, now=now
-    )

@@ -6,6 +6,7 @@ operation; the work is done by the parts it delegates to.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from waypost.context.assembler import ContextAssembler
-from waypost.exceptions import ContentTooLarge, InvalidInput
+from waypost.exceptions import ContentTooLarge, InvalidInput, StorageError
 from waypost.filters import parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.model import (
@@ -22,18 +23,32 @@ from waypost.model import (
     Interaction,
     MemoryChanges,
     MemoryRecord,
+    MemoryType,
     NewMemory,
     Recall,
     RecallRequest,
     Stored,
+    Tier,
 )
 from waypost.model.context import ContextPackage, ContextRequest
 from waypost.model.memory import MAX_CONTENT_CHARACTERS
+from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
+from waypost.retention.archive import Archive
+from waypost.retention.keeper import Keeper
 from waypost.retrieve.retriever import Retriever
 from waypost.store import memories, statistics
 from waypost.store.database import Database
+from waypost.tiers.global_store import Confirm, GlobalMemoryStore
+from waypost.tiers.project_store import MAX_ITEMS, ProjectMemoryStore
+from waypost.tiers.promotion import Promoter
+from waypost.tiers.task_store import TaskMemoryStore
+from waypost.tiers.view import TierParts
+from waypost.working import WorkingEntry, WorkingMemory, latest_within
+from waypost.working.port import MOST_ENTRIES
 from waypost.write.editor import Editor
 from waypost.write.writer import Writer
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -48,6 +63,10 @@ class Parts:
     editor: Editor
     retriever: Retriever
     assembler: ContextAssembler
+    keeper: Keeper
+    promoter: Promoter
+    working: WorkingMemory
+    clock: Callable[[], datetime]
 
 
 class MemoryManager:
@@ -71,7 +90,9 @@ class MemoryManager:
             if isinstance(query, Interaction)
             else checked(Interaction, {"query": query, "response": response, **details})
         )
-        return await self._parts.writer.add_interaction(interaction)
+        stored = await self._parts.writer.add_interaction(interaction)
+        await self._after_write([stored])
+        return stored
 
     async def add_memory(self, content: str | NewMemory, **details: Any) -> Stored:
         """Remember one text. ``details`` are the other fields of ``NewMemory``."""
@@ -80,14 +101,18 @@ class MemoryManager:
             if isinstance(content, NewMemory)
             else checked(NewMemory, {"content": content, **details})
         )
-        return (await self._parts.writer.add([new]))[0]
+        stored = await self._parts.writer.add([new])
+        await self._after_write(stored)
+        return stored[0]
 
     async def add_memories(self, batch: Iterable[NewMemory | Mapping[str, Any]]) -> list[Stored]:
         """Remember many texts in one transaction: all of them, or none."""
         items = [
             item if isinstance(item, NewMemory) else checked(NewMemory, item) for item in batch
         ]
-        return await self._parts.writer.add(items) if items else []
+        stored = await self._parts.writer.add(items) if items else []
+        await self._after_write(stored)
+        return stored
 
     async def retrieve_memories(
         self,
@@ -159,13 +184,16 @@ class MemoryManager:
     ) -> MemoryRecord:
         """Change the given fields; history keeps what they held before."""
         wanted = changes if changes is not None else checked(MemoryChanges, fields)
-        return await self._parts.editor.update(
+        record = await self._parts.editor.update(
             checked_id(memory_id), wanted, expected_version=expected_version, actor=actor
         )
+        await self._refresh_working(record.task_id)
+        return record
 
     async def forget_memory(self, memory_id: str, *, actor: str | None = None) -> None:
         """Delete one memory; NotFound when this agent has none."""
         await self._parts.editor.forget(checked_id(memory_id), actor=actor)
+        await self._refresh_working()
 
     async def get_history(self, memory_id: str) -> list[HistoryEntry]:
         """Everything that happened to one memory, oldest first."""
@@ -174,6 +202,107 @@ class MemoryManager:
     async def get_statistics(self) -> statistics.AgentStatistics:
         """How much this agent remembers, by type, tier and kind."""
         return await self._read(statistics.of_agent)
+
+    async def get_working_memory(self, task_id: str) -> list[WorkingEntry]:
+        """The latest memories of a task, oldest first, at most 4,000 tokens of them."""
+        held = await self._parts.working.entries(self.agent_id, task_id)
+        if held is not None:
+            return held
+        newest = await self.list_memories({"task_id": task_id}, limit=MOST_ENTRIES)
+        entries = latest_within([WorkingEntry.of(memory) for memory in reversed(newest)])
+        if entries:
+            await self._parts.working.push(self.agent_id, task_id, entries)
+        return entries
+
+    def task(self, task_id: str, *, project_id: str | None = None) -> TaskMemoryStore:
+        """The memory of one task: reasoning and tool outputs, cleared when it ends."""
+        return TaskMemoryStore(self._tier_parts(), task_id, project_id=project_id)
+
+    def project(self, project_id: str, *, max_items: int = MAX_ITEMS) -> ProjectMemoryStore:
+        """The memory of one project. It cannot read another project's by any argument."""
+        return ProjectMemoryStore(self._tier_parts(), project_id, max_items=max_items)
+
+    def global_memory(self, confirm: Confirm | None = None) -> GlobalMemoryStore:
+        """What the agent knows everywhere; ``confirm`` is asked before it changes."""
+        return GlobalMemoryStore(self._tier_parts(), confirm)
+
+    async def promote(
+        self,
+        memory_id: str,
+        to: Tier | str | None = None,
+        *,
+        project_id: str | None = None,
+        actor: str | None = None,
+    ) -> Stored:
+        """Copy a memory one tier up: from its task to its project, from a project to global."""
+        stored = await self._parts.promoter.promote(
+            checked_id(memory_id), to, project_id=project_id, actor=actor
+        )
+        await self._after_write([stored])
+        return stored
+
+    async def undo_promotion(self, promoted_id: str, *, actor: str | None = None) -> None:
+        """Take a promoted copy back; the original is not touched."""
+        await self._parts.promoter.undo(checked_id(promoted_id), actor=actor)
+
+    async def prune(
+        self,
+        memory_layer: MemoryType | str | None = None,
+        strategy: Strategy | str = Strategy.LEAST_RELEVANT,
+        **options: Any,
+    ) -> PruneReport:
+        """Archive the least missed fifth of a layer (a memory type), or of everything.
+
+        ``options``: tier, where, max_items, max_tokens, share, dry_run, progress.
+        """
+        report = await self._parts.keeper.prune(memory_layer, strategy, **options)
+        await self._refresh_working()
+        return report
+
+    async def restore(
+        self, memory_ids: Sequence[str] | str | None = None, **options: Any
+    ) -> RestoreReport:
+        """Bring archived memories back: some by id, by filter (``where``), or all of them."""
+        return await self._parts.keeper.restore(memory_ids, **options)
+
+    async def erase(self, *, source: str | None = None) -> ErasureReport:
+        """Destroy all that came from one source or, without one, everything of this agent."""
+        return await self._parts.keeper.erase(source=source)
+
+    @property
+    def archive(self) -> Archive:
+        """What was pruned: count, read and find it without bringing it back."""
+        return self._parts.keeper.archive
+
+    async def _after_write(self, stored: Sequence[Stored]) -> None:
+        """Keep working memory at hand and capacities in force."""
+        by_task: dict[str, list[WorkingEntry]] = {}
+        for memory in (one.memory for one in stored if not one.duplicate):
+            if memory.task_id is not None:
+                by_task.setdefault(memory.task_id, []).append(WorkingEntry.of(memory))
+        for task_id, entries in by_task.items():
+            await self._parts.working.push(self.agent_id, task_id, entries)
+        await self._parts.keeper.pruner.after_write()
+
+    async def _refresh_working(self, task_id: str | None = None) -> None:
+        """Let working memory be read anew; the write before it stands in any case."""
+        try:
+            await self._parts.working.clear(self.agent_id, task_id)
+        except StorageError as error:
+            logger.warning("working memory may be out of date for up to an hour: %s", error)
+
+    def _tier_parts(self) -> TierParts:
+        return TierParts(
+            database=self._database,
+            agent_id=self.agent_id,
+            writer=self._parts.writer,
+            retriever=self._parts.retriever,
+            archive=self._parts.keeper.archive,
+            pruner=self._parts.keeper.pruner,
+            promoter=self._parts.promoter,
+            clock=self._parts.clock,
+            after_write=self._after_write,
+        )
 
     async def _read(self, work: Callable[..., T], *args: Any) -> T:
         return await self._database.read(work, self.agent_id, *args, agent=self.agent_id)
