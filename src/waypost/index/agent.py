@@ -23,7 +23,7 @@ from waypost.index import persistence
 from waypost.index.matching import Statistics
 from waypost.index.postings import count_terms
 from waypost.index.reading import search
-from waypost.index.rows import Candidates, Floats, IndexRow, Query, RowIds
+from waypost.index.rows import Candidates, Floats, IndexRow, Query, RowIds, Slots
 from waypost.index.state import IndexState, signature
 from waypost.index.vectors import VectorColumn
 
@@ -80,9 +80,12 @@ class AgentIndex:
                 self._check_vector(vector)
             self._store_vectors([(slot, v) for slot, v in known if slot is not None])
 
-    def candidates(self, query: Query) -> Candidates:
-        """The rows most relevant to the query, best first, at most ``query.limit``."""
-        return search(self._state.snapshot(), query)
+    def candidates(self, query: Query, statistics: Statistics | None = None) -> Candidates:
+        """The rows most relevant to the query, best first, at most ``query.limit``.
+
+        ``statistics`` stand in for those of the rows held, when these are only a part.
+        """
+        return search(self._state.snapshot(statistics), query)
 
     def statistics(self) -> Statistics:
         """What BM25 knows of this agent's rows as a whole."""
@@ -184,7 +187,19 @@ class AgentIndex:
         return slot
 
 
-def _walk(slot: int, pointers: NDArray[np.int32], count: int) -> list[int]:
+def rank_slice(query: Query, rows: Iterable[IndexRow], statistics: Statistics) -> Candidates:
+    """Rank rows that another store has picked, as if they stood in the whole index.
+
+    With whole episodes of the candidates in ``rows`` and the statistics of all rows, the
+    answer is the same as that of an index of everything; ``query.allowed`` names those
+    that may be answers, the others lend context.
+    """
+    index = AgentIndex()
+    index.add(rows)
+    return index.candidates(query, statistics)
+
+
+def _walk(slot: int, pointers: Slots, count: int) -> list[int]:
     steps: list[int] = []
     while len(steps) < count and (slot := int(pointers[slot])):
         steps.append(slot)

@@ -57,8 +57,8 @@ class Episodes:
         self._row_ids = row_ids
         self._row_lengths = row_lengths
         self.code: Column[np.int32] = Column(np.int32)
-        self.previous: Column[np.int32] = Column(np.int32)
-        self.next: Column[np.int32] = Column(np.int32)
+        self.previous: Column[np.int64] = Column(np.int64)
+        self.next: Column[np.int64] = Column(np.int64)
         self.lengths: Column[np.float64] = Column(np.float64)
         self.names: list[str | None] = []
         self.occupied = 0

@@ -34,7 +34,7 @@ def write(path: Path, facts: dict[str, Any], arrays: Arrays) -> None:
             file.write(MAGIC + struct.pack("<QI", len(header), zlib.crc32(header)) + header)
             for array in body.values():
                 file.write(b"\x00" * (-file.tell() % ALIGNMENT))
-                file.write(memoryview(array).cast("B") if array.size else b"")
+                file.write(array.data.cast("B") if array.size else b"")
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
@@ -59,7 +59,7 @@ def _layout(arrays: Arrays) -> list[dict[str, Any]]:
             "name": name,
             "dtype": array.dtype.str,
             "shape": list(array.shape),
-            "checksum": zlib.crc32(memoryview(array).cast("B")) if array.size else 0,
+            "checksum": zlib.crc32(array.data.cast("B")) if array.size else 0,
         }
         for name, array in arrays.items()
     ]
@@ -84,7 +84,7 @@ def _arrays(memory: NDArray[np.uint8], layout: list[dict[str, Any]], start: int)
         start += -start % ALIGNMENT
         end = start + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         raw = memory[start:end]
-        if raw.size != end - start or (raw.size and zlib.crc32(raw) != entry["checksum"]):
+        if raw.size != end - start or (raw.size and zlib.crc32(raw.data) != entry["checksum"]):
             raise ValueError(f"the array {entry['name']} is damaged")
         arrays[entry["name"]] = raw.view(dtype).reshape(shape)
         start = end

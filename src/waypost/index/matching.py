@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 
 from waypost.index.postings import Postings
 from waypost.index.ranking import head_shares, inverse_document_frequency, saturate
-from waypost.index.rows import Floats
+from waypost.index.rows import Floats, Slots
 
 POSTINGS_BUDGET = 600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What BM25 must know of all rows of an agent."""
+    """What BM25 must know of all rows of an agent.
+
+    ``frequencies`` says how many rows hold a term; None means to count the rows at hand.
+    Entities count under ``entity_term(name)``.
+    """
 
     rows: int
     average_length: float
@@ -66,17 +70,16 @@ def match_text(
     shares = head_shares()
     used = _affordable(terms)
     for term in used:
-        rows = term.postings.rows
-        share = saturate(
-            term.postings.counts, lengths[rows].astype(np.float32), statistics.average_length
-        )
+        rows = term.postings.rows.astype(np.int64)
+        counts = term.postings.counts.astype(np.float32)
+        share = saturate(counts, lengths.take(rows).astype(np.float32), statistics.average_length)
         row[rows] += np.float32(term.idf) * share
-        head[rows] += np.float32(term.idf) * shares[term.postings.heads]
+        head[rows] += np.float32(term.idf) * shares.take(term.postings.heads)
     return TextMatch(row, head, used, sum(term.idf for term in terms))
 
 
 def neighbour_scores(
-    head: Floats, previous: NDArray[np.int32], following: NDArray[np.int32], shares: Sequence[float]
+    head: Floats, previous: Slots, following: Slots, shares: Sequence[float]
 ) -> Floats:
     """What the heads of the neighbours lend to each slot, nearest neighbours first."""
     total = np.zeros_like(head)
@@ -106,7 +109,7 @@ def episode_scores(
         counts = np.bincount(
             place[inside], weights=term.postings.counts[inside], minlength=len(wanted)
         )
-        scores += np.float32(term.idf) * saturate(counts, norms, average)
+        scores += np.float32(term.idf) * saturate(counts.astype(np.float32), norms, average)
     return scores
 
 

@@ -71,10 +71,12 @@ def inverse_document_frequency(rows: int, frequency: int) -> float:
     return float(np.log1p((rows - frequency + 0.5) / (frequency + 0.5)))
 
 
-def saturate(counts: NDArray[np.integer | np.floating], lengths: Floats, average: float) -> Floats:
+def saturate(counts: Floats, lengths: Floats, average: float) -> Floats:
     """BM25's share of a term: grows with its count, shrinks with the length of the text."""
-    norm = SATURATION * (1 - LENGTH_NORM + LENGTH_NORM * lengths / average)
-    return ((SATURATION + 1) * counts / (counts + norm)).astype(np.float32)
+    norm = lengths * np.float32(SATURATION * LENGTH_NORM / average)
+    norm += np.float32(SATURATION * (1 - LENGTH_NORM))
+    norm += counts
+    return np.float32(SATURATION + 1) * counts / norm
 
 
 def head_shares() -> Floats:
@@ -100,12 +102,11 @@ def fuse(parts: Parts) -> tuple[Floats, dict[str, Floats]]:
     return np.minimum(total / np.float32(TOTAL_WEIGHT), 1.0), routes
 
 
-def ranks(scores: Floats) -> NDArray[np.int32]:
-    """Rank from 1 by falling score, ties by position; 0 where the score is 0."""
-    order = np.argsort(-scores, kind="stable")
-    places = np.empty(len(scores), np.int32)
-    places[order] = np.arange(1, len(scores) + 1)
-    return np.where(scores > 0, places, 0).astype(np.int32)
+def ranks(scores: Floats, places: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The rank from 1 that these places have among all scores; ties share it, score 0 has none."""
+    chosen = scores[places]
+    higher = len(scores) - np.searchsorted(np.sort(scores), chosen, side="right")
+    return np.where(chosen > 0, higher + 1, 0).astype(np.int32)
 
 
 def _scaled(part: Floats, floor: float) -> Floats:

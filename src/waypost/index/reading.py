@@ -56,8 +56,8 @@ class Snapshot:
     weights: Floats
     live: NDArray[np.bool_]
     active: NDArray[np.bool_]
-    previous: NDArray[np.int32]
-    following: NDArray[np.int32]
+    previous: Slots
+    following: Slots
     codes: NDArray[np.int32]
     episode_lengths: NDArray[np.float64]
     all_live: bool
@@ -155,11 +155,11 @@ def _nominate(
     """The slots to rank, ascending: all of a small set, else the best of every route."""
     if np.count_nonzero(eligible) <= RANK_ALL_ROWS:
         return np.flatnonzero(eligible)
-    chosen = [_highest(np.where(eligible, scores, 0), PER_ROUTE) for scores in routes]
+    chosen = [_highest(scores * eligible, PER_ROUTE) for scores in routes if scores.any()]
     if vector is not None and index.vectors is not None:
         near = index.vectors.nearest(vector, eligible, PER_ROUTE)
         chosen.append(near)
-    return np.unique(np.concatenate(chosen))
+    return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
 
 
 def _highest(scores: Floats, count: int) -> Slots:
@@ -204,6 +204,6 @@ def _best(row_ids: NDArray[np.int64], parts: Parts, limit: int) -> Candidates:
     order = np.lexsort((row_ids, -relevance))[:limit]
     order = order[relevance[order] > 0]
     placed = {
-        name: RouteScores(scores[order], ranks(scores)[order]) for name, scores in routes.items()
+        name: RouteScores(scores[order], ranks(scores, order)) for name, scores in routes.items()
     }
     return Candidates(row_ids[order], relevance[order], placed)

@@ -91,7 +91,7 @@ class IndexState:
         length = self.total_length
         return Statistics(len(self.slots), max(1.0, length / rows), max(1.0, length / episodes))
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, statistics: Statistics | None = None) -> Snapshot:
         """The arrays that one search works on; postings must be taken before the count."""
         postings, count = self.postings.view(), self.count
         return Snapshot(
@@ -110,7 +110,7 @@ class IndexState:
             codes=self.episodes.code.data[:count],
             episode_lengths=self.episodes.lengths.data,
             all_live=len(self.slots) == count - 1,
-            statistics=self.statistics(),
+            statistics=statistics or self.statistics(),
         )
 
     @property

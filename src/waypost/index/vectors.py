@@ -17,6 +17,8 @@ from waypost.index.rows import Floats, Slots
 
 BLOCK_ROWS = 1 << 14
 EXACT_ROWS = 5_000
+_SAMPLE = 1 << 14
+_FARTHEST = np.uint16((1 << 16) - 1)
 
 
 class VectorColumn:
@@ -47,11 +49,11 @@ class VectorColumn:
 
     def get(self, slots: Slots) -> Floats:
         """The stored vectors; zero where a slot has none."""
-        found = np.zeros((len(slots), self.dimension), np.float32)
+        found = np.zeros((len(slots), self.dimension), np.float16)
         for block, places, picked in self._by_block(slots):
             if block < len(self.blocks):
                 found[picked] = self.blocks[block][places]
-        return found
+        return widen(found)
 
     def cosines(self, slots: Slots, query: Floats) -> Floats:
         found: Floats = np.maximum(self.get(slots) @ query, np.float32(0))
@@ -82,7 +84,7 @@ class VectorColumn:
         total: NDArray[np.uint16] = np.bitwise_count(bits[0, :rows] ^ words[0]).astype(np.uint16)
         for number in range(1, len(words)):
             total += np.bitwise_count(bits[number, :rows] ^ words[number])
-        total[~usable] = np.iinfo(np.uint16).max
+        total[~usable] = _FARTHEST
         return total
 
     def _reserve(self, rows: int) -> None:
@@ -110,9 +112,28 @@ def sign_bits(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
+def widen(half: NDArray[np.float16]) -> Floats:
+    """Half floats as single floats, by moving bits: numpy's own way takes twice the time."""
+    bits = half.view(np.uint16).astype(np.uint32)
+    signs = (bits & 0x8000) << 16
+    bits &= 0x7FFF
+    bits <<= 13
+    single = bits.view(np.float32)
+    single *= np.float32(2.0**112)
+    bits |= signs
+    return single
+
+
 def _cut(distances: NDArray[np.uint16], count: int, largest: int) -> Slots:
-    """Positions of the smallest distances: all ties at the border are kept."""
-    usable = distances[distances <= largest] if distances.max() > largest else distances
-    at_most = np.cumsum(np.bincount(usable, minlength=largest + 1))
-    border = int(np.searchsorted(at_most, min(count, len(usable))))
-    return np.flatnonzero(distances <= min(border, largest))
+    """Positions of at least the ``count`` smallest distances, with all ties at the border.
+
+    The border is guessed from a sample, then moved outwards until enough lie within.
+    """
+    step = max(1, len(distances) // _SAMPLE)
+    at_most = np.cumsum(np.bincount(distances[::step], minlength=largest + 1)[: largest + 1])
+    border = int(np.searchsorted(at_most, 1.2 * count / step))
+    while True:
+        places = np.flatnonzero(distances <= border)
+        if len(places) >= count or border >= largest:
+            return places
+        border += max(1, largest // 64)
