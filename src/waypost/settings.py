@@ -119,7 +119,11 @@ def opening(settings: Settings, *, url: str | None = None) -> Opening:
 
 def engine_options(settings: Settings) -> dict[str, Any]:
     """The settings as arguments of ``waypost.open``; what is not set keeps its default there."""
-    options: dict[str, Any] = {"embedder": settings.embedder}
+    options: dict[str, Any] = {
+        "embedder": settings.embedder,
+        "archive_url": settings.archive_url,
+        "redis_url": settings.redis_url,
+    }
     if settings.embedder_key is not None:
         options["api_key"] = settings.embedder_key.get_secret_value()
     return options
