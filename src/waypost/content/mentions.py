@@ -21,7 +21,7 @@ _YEARLIKE = re.compile(r"(?:19|20)\d\d")
 
 
 def mentions(text: str, limit: int = 40) -> list[str]:
-    """List identifier-like names of the text: the rarest first, then as they appear."""
+    """List identifier-like names of the text: the rarest first, bare numbers last."""
     counts: Counter[str] = Counter()
     for match in _TOKEN.finditer(text):
         name = match.group().rstrip(_TRAILING)
@@ -29,8 +29,12 @@ def mentions(text: str, limit: int = 40) -> list[str]:
             counts[name] += 1
             if len(counts) >= 20_000:
                 break
-    ranked = sorted(counts.items(), key=lambda pair: min(pair[1], 4))
+    ranked = sorted(counts.items(), key=lambda pair: (_is_number(pair[0]), min(pair[1], 4)))
     return [name for name, _ in ranked[:limit]]
+
+
+def _is_number(name: str) -> bool:
+    return not any(char.isalpha() for char in name)
 
 
 def is_identifier(name: str) -> bool:

@@ -25,28 +25,39 @@ class Passage:
 
 
 def best_passages(question: str, lines: Iterable[str], count: int = 8) -> list[Passage]:
-    """The ``count`` passages that share the rarest words with the question, in reading order."""
-    wanted = set(analyze(question))
-    if not wanted:
-        return []
-    # A cheap test first: a stem and its word share their first letters.
-    stems = tuple({term[:4].lower() for term in wanted})
+    """The ``count`` passages that share the rarest words with the question, in rank order."""
+    beginnings = _beginnings(question)
     frequency: Counter[str] = Counter()
     heap: list[tuple[int, int, Passage, frozenset[str]]] = []
     total = 0
     for passage in passages(lines):
         total += 1
         lowered = passage.text.lower()
-        if not any(stem in lowered for stem in stems):
+        likely = [term for term, starts in beginnings.items() if _any_in(starts, lowered)]
+        frequency.update(likely)
+        # No passage shares more words than its likely ones: most need no closer look.
+        if not likely or (len(heap) == _CANDIDATES and len(likely) <= heap[0][0]):
             continue
-        shared = frozenset(wanted.intersection(analyze(passage.text)))
-        frequency.update(shared)
+        shared = frozenset(beginnings.keys() & set(analyze(passage.text)))
         entry = (len(shared), -passage.line, passage, shared)
         if len(heap) < _CANDIDATES:
             heapq.heappush(heap, entry)
-        elif entry > heap[0]:
+        elif entry[:2] > heap[0][:2]:
             heapq.heapreplace(heap, entry)
     return _ranked(heap, frequency, total)[:count]
+
+
+def _beginnings(question: str) -> dict[str, tuple[str, ...]]:
+    """The question's terms, each with the letters that a text holding it must contain."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in _WORD.findall(question):
+        for term in analyze(word):
+            found[term] = (term[:4].lower(), word[:3].lower())
+    return found
+
+
+def _any_in(starts: tuple[str, ...], text: str) -> bool:
+    return any(start in text for start in starts)
 
 
 def passages(lines: Iterable[str]) -> Iterator[Passage]:
@@ -75,7 +86,7 @@ def _ranked(
     heap: list[tuple[int, int, Passage, frozenset[str]]], frequency: Counter[str], total: int
 ) -> list[Passage]:
     def weight(shared: frozenset[str]) -> float:
-        return sum(math.log(1 + total / frequency[term]) for term in sorted(shared))
+        return sum(math.log(1 + total / max(frequency[term], 1)) for term in sorted(shared))
 
     scored = [(weight(shared), passage) for _, _, passage, shared in heap if shared]
     scored.sort(key=lambda pair: (-pair[0], pair[1].line))

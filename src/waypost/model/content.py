@@ -21,7 +21,11 @@ class ContentType(StrEnum):
 
 
 class ContentItem(Value):
-    """What is known of a stored result without opening it."""
+    """What is known of a stored result without opening it.
+
+    ``characters`` is None for data that is not text; ``kind`` names how it is compacted
+    ("web page", "log", …).
+    """
 
     content_id: str
     agent_id: CallerId
@@ -31,7 +35,9 @@ class ContentItem(Value):
     media_type: str
     digest: str
     size: int
+    characters: int | None = None
     token_count: int
+    kind: str = ""
     title: str | None = None
     tags: tuple[str, ...] = ()
     related_to: tuple[str, ...] = ()
@@ -41,6 +47,14 @@ class ContentItem(Value):
     first_shown_step: int | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     created_at: UtcTime
+
+
+class ContentSnapshot(Value):
+    """Which items a run's store held at one moment. The contents stay where they are."""
+
+    agent_id: CallerId
+    run_id: CallerId
+    items: tuple[ContentItem, ...]
 
 
 class TransformType(StrEnum):

@@ -58,7 +58,8 @@ class LogCompactor:
         ending = [clip(line, 240) for line in lines[-_TAIL_LINES:]]
         chosen = list(dict.fromkeys([*bad[:6], *ending, *rest]))
         failing = f", {len(bad)} kinds of error lines" if bad else ""
-        what = f"terminal output of {len(lines)} lines{failing}"
+        count = f"{len(lines)}" if material.whole else f"over {len(lines)}"
+        what = f"terminal output of {count} lines{failing}"
         return Compacted(what, tuple(chosen), "errors, end, one line per pattern")
 
 
