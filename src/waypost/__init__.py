@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from waypost import exceptions as exceptions
     from waypost.client import Client
-    from waypost.engine import Engine, open
+    from waypost.engine import Engine, open, reembed
     from waypost.exceptions import WaypostError
     from waypost.memory import MemoryManager
     from waypost.model import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "waypost.client": ("Client",),
-    "waypost.engine": ("Engine", "open"),
+    "waypost.engine": ("Engine", "open", "reembed"),
     "waypost.memory": ("MemoryManager",),
     "waypost.exceptions": ("WaypostError",),
     "waypost.tokens": ("count_tokens",),
@@ -106,6 +106,7 @@ __all__ = [
     "count_tokens",
     "exceptions",
     "open",
+    "reembed",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -73,27 +73,18 @@ def reembed(
 
 async def move(address: str, url: str | None) -> int:
     from waypost import settings
-    from waypost.embed import embedder_from_url
-    from waypost.engine import backend_for
-    from waypost.model import utc_now
-    from waypost.store.database import Database
-    from waypost.write.reembed import reembed as reembed_all
+    from waypost.engine import reembed as move_to
 
     configured = settings.load()
     key = configured.embedder_key
-    options = {"api_key": key.get_secret_value()} if key and address != "local" else {}
-    embedder = embedder_from_url(address, **options)
-    database = Database(backend_for(url or configured.url))
-    try:
-        await database.prepare()
-        with progress() as bars:
-            bar = bars.add_task("embedding", total=None)
-            return await reembed_all(
-                database,
-                embedder,
-                now=utc_now,
-                progress=lambda done, total: bars.update(bar, completed=done, total=total),
-            )
-    finally:
-        await database.close()
-        await embedder.aclose()
+    options: dict[str, Any] = (
+        {"api_key": key.get_secret_value()} if key and address != "local" else {}
+    )
+    with progress() as bars:
+        bar = bars.add_task("embedding", total=None)
+        return await move_to(
+            url or configured.url,
+            address,
+            progress=lambda done, total: bars.update(bar, completed=done, total=total),
+            **options,
+        )

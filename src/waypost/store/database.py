@@ -14,10 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from waypost.exceptions import StorageUnavailable
 from waypost.store.failures import translated
 
 T = TypeVar("T")
@@ -40,6 +42,12 @@ class Backend(Protocol):
     def prepare(self) -> None:
         """Bring the schema up to date; refuse a database that is not ours or is newer."""
 
+    def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
+        """Make the database's own index of an embedder's vectors, where it has one.
+
+        ``alone`` drops the indexes of all other embedders.
+        """
+
     def compact(self) -> None:
         """Give freed space back, so that deleted text is no longer in any file."""
 
@@ -57,6 +65,10 @@ class Database:
 
     async def prepare(self) -> None:
         await self._run(self._writers, self._translated(self.backend.prepare))
+
+    async def index_vectors(self, embedder: str, dimension: int, *, alone: bool = False) -> None:
+        step = partial(self.backend.index_vectors, embedder, dimension, alone=alone)
+        await self._run(self._writers, self._translated(step))
 
     async def compact(self) -> None:
         await self._run(self._writers, self._translated(self.backend.compact))
@@ -88,8 +100,9 @@ class Database:
 
         return run
 
-    @staticmethod
-    async def _run(executor: Executor, call: Callable[[], T]) -> T:
+    async def _run(self, executor: Executor, call: Callable[[], T]) -> T:
+        if self._closed:
+            raise StorageUnavailable(f"the engine of {self.location} is closed; open it again")
         # A cancelled caller must not abandon a commit half-way through its own bookkeeping:
         # the thread finishes the transaction in any case.
         return await asyncio.get_running_loop().run_in_executor(executor, call)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
 from waypost.exceptions import InvalidInput, MissingExtra
+from waypost.store import postgres_schema
 from waypost.store.row_security import AGENT_ROLE, MAINTENANCE_ROLE, SETTING
 
 _BECOME = text(f"SELECT set_config('role', :role, true), set_config('{SETTING}', :agent, true)")
@@ -58,6 +59,13 @@ class PostgresBackend:
         from waypost.store.migrate import migrate
 
         migrate(self.writing)
+
+    def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
+        # By the login role, which owns the tables; the roles of transactions own nothing.
+        with self.writing.begin() as connection:
+            postgres_schema.create_vector_index(connection, embedder, dimension)
+            if alone:
+                postgres_schema.drop_other_vector_indexes(connection, embedder)
 
     def compact(self) -> None:
         with self.writing.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

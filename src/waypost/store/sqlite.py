@@ -62,6 +62,9 @@ class SqliteBackend:
 
         migrate(self.writing)
 
+    def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
+        """Nothing to do: the index of an embedded database lives in the process."""
+
     def compact(self) -> None:
         with self.writing.connect() as connection:
             raw: Any = connection.connection.driver_connection

@@ -205,6 +205,8 @@ jobs = Table(
     Column("last_error", Text),
     Column("created_at", Time, nullable=False),
     UniqueConstraint("agent_id", "kind", "subject"),
+    # A job's number is never used again: it stands for one state of its subject.
+    sqlite_autoincrement=True,
 )
 Index("ix_jobs_kind_run_after", jobs.c.kind, jobs.c.run_after)
 

@@ -242,7 +242,7 @@ def postpone(
 def retry_delay(attempts: int) -> timedelta:
     """Twice as long after each failure, up to ``LONGEST_RETRY``."""
     doublings = min(attempts, 20)
-    return min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)
+    return min(FIRST_RETRY * (1 << doublings), LONGEST_RETRY)
 
 
 def enqueue(

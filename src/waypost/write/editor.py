@@ -123,10 +123,11 @@ class Editor:
             select(table.c.row_id).where(table.c.memory_id == memory_id)
         ).scalar_one()
         name = self._embedder.name
-        vectors.drop_vectors(connection, name, [row_id])
-        if vector is None:
+        vectors.drop_vectors(connection, [row_id])
+        if vector is None or not vectors.is_active(connection, name):
             vectors.enqueue(connection, self._agent_id, memory_id, row_id, now)
             return
+        vectors.dequeue(connection, self._agent_id, memory_id)
         row = {"row_id": row_id, "embedder": name, "agent_id": self._agent_id, "vector": vector}
         connection.execute(insert(embeddings), row)
 

@@ -1,21 +1,25 @@
 """The embedding queue: vectors that could not be made at once are made later.
 
 The queue is a table, so it survives a crash; this worker only empties it. Several
-workers on one database are safe: a vector stored twice is the same vector, and on
-PostgreSQL a job that one worker holds is skipped by the others.
+workers may share one database: a claimed job is left alone by the others until it is
+done, given back, or its worker has been silent for the length of the lease. A text
+that the embedder refuses is set apart, so that it does not hold up its neighbours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
-from waypost.embed.port import Embedder
-from waypost.exceptions import ProviderError, StorageError
+from waypost.embed.port import Embedder, Vectors
+from waypost.exceptions import DimensionMismatch, ProviderError, StorageError
 from waypost.store import vectors
 from waypost.store.database import Database
+from waypost.store.vectors import Unembedded
 from waypost.write.prepare import embedded_text
 
 logger = logging.getLogger(__name__)
@@ -47,6 +51,11 @@ class EmbeddingQueue:
             total += done
         return total
 
+    async def join(self) -> None:
+        """Wait until the worker has emptied the queue; during an outage that is until its end."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
@@ -69,16 +78,33 @@ class EmbeddingQueue:
                 continue
 
     async def _step(self) -> int:
-        due = await self._database.read(vectors.waiting, self._clock(), BATCH)
-        if not due:
-            return 0
-        texts = [embedded_text(item.content, item.source, item.timestamp) for item in due]
+        due = await self._database.write(vectors.claim, self._embedder.name, self._clock(), BATCH)
+        try:
+            return await self._embed(due) if due else 0
+        except asyncio.CancelledError:
+            await self._database.write(vectors.release, due, self._clock())
+            raise
+
+    async def _embed(self, items: Sequence[Unembedded]) -> int:
+        texts = [embedded_text(item.content, item.source, item.timestamp) for item in items]
         try:
             made = await self._embedder.embed_documents(texts)
-        except ProviderError as error:
-            await self._database.write(vectors.postpone, due, str(error), self._clock())
+        except (ProviderError, DimensionMismatch) as error:
+            if len(items) > 1 and not error.retryable:
+                middle = len(items) // 2
+                return await self._embed(items[:middle]) + await self._embed(items[middle:])
+            await self._database.write(vectors.postpone, items, str(error), self._clock())
             return 0
-        by_row = {item.row_id: vector for item, vector in zip(due, made, strict=True)}
-        return await self._database.write(
-            vectors.attach, self._embedder.name, by_row, due, self._clock()
-        )
+        by_row = {item.row_id: vector for item, vector in zip(items, made, strict=True)}
+        return await self._attach(items, by_row)
+
+    async def _attach(self, items: Sequence[Unembedded], by_row: Mapping[int, Vectors]) -> int:
+        """Store the vectors as a write of each agent, so that its change feed stays in order."""
+        stored = 0
+        by_agent = attrgetter("agent_id")
+        for agent_id, own in groupby(sorted(items, key=by_agent), by_agent):
+            stored += await self._database.write(
+                vectors.attach, self._embedder.name, by_row, list(own), self._clock(),
+                agent=agent_id,
+            )  # fmt: skip
+        return stored

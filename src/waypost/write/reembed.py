@@ -7,15 +7,16 @@ active embedder and drops the old vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select
 
-from waypost.embed.port import Embedder
+from waypost.embed.port import Embedder, Vectors
 from waypost.store import vectors
 from waypost.store.database import Database
 from waypost.store.tables import embeddings, jobs, memories
+from waypost.store.vectors import Unembedded
 from waypost.write.prepare import embedded_text
 
 PORTION = 256
@@ -23,7 +24,7 @@ PORTION = 256
 Progress = Callable[[int, int], None]
 
 
-async def reembed(
+async def move_vectors(
     database: Database,
     embedder: Embedder,
     *,
@@ -36,27 +37,26 @@ async def reembed(
     what was made until then is kept and not made again.
     """
     await database.write(_register, embedder, now())
+    await database.index_vectors(embedder.name, embedder.dimension)
     total = await database.read(_total)
     made = 0
     while True:
         made += await _fill(database, embedder, total, progress)
         if await database.write(_switch, embedder.name):
+            await database.index_vectors(embedder.name, embedder.dimension, alone=True)
             return made
 
 
 async def _fill(database: Database, embedder: Embedder, total: int, progress: Progress) -> int:
     after, made = 0, 0
+    before = await database.read(_done, embedder.name)
     while portion := await database.read(vectors.without_vector, embedder.name, after, PORTION):
         texts = [embedded_text(item.content, item.source, item.timestamp) for item in portion]
-        rows = [
-            {"row_id": item.row_id, "embedder": embedder.name, "agent_id": item.agent_id,
-             "vector": vector}
-            for item, vector in zip(portion, await embedder.embed_documents(texts), strict=True)
-        ]  # fmt: skip
-        made += await database.write(_add, rows)
+        rows = await embedder.embed_documents(texts)
+        by_row = {item.row_id: vector for item, vector in zip(portion, rows, strict=True)}
+        made += await database.write(_add, embedder.name, by_row, portion)
         after = portion[-1].row_id
-        done = await database.read(_done, embedder.name)
-        progress(done, max(total, done))
+        progress(before + made, max(total, before + made))
     return made
 
 
@@ -73,27 +73,37 @@ def _done(connection: Connection, embedder: str) -> int:
     return int(connection.execute(statement.where(embeddings.c.embedder == embedder)).scalar_one())
 
 
-def _add(connection: Connection, rows: list[dict[str, object]]) -> int:
-    """Insert vectors of memories that still exist and have none of this embedder yet."""
-    ids = [row["row_id"] for row in rows]
-    alive = set(
-        connection.execute(select(memories.c.row_id).where(memories.c.row_id.in_(ids))).scalars()
+def _add(
+    connection: Connection, embedder: str, made: Mapping[int, Vectors], portion: list[Unembedded]
+) -> int:
+    """Keep the vectors of memories that still say what was embedded and have none yet."""
+    ids = [item.row_id for item in portion]
+    unchanged = dict(
+        connection.execute(
+            select(memories.c.row_id, memories.c.version).where(memories.c.row_id.in_(ids))
+        ).all()
     )
     taken = set(
         connection.execute(
             select(embeddings.c.row_id).where(
-                embeddings.c.row_id.in_(ids), embeddings.c.embedder == rows[0]["embedder"]
+                embeddings.c.row_id.in_(ids), embeddings.c.embedder == embedder
             )
         ).scalars()
     )
-    wanted = [row for row in rows if row["row_id"] in alive - taken]
-    if wanted:
-        connection.execute(insert(embeddings), wanted)
-    return len(wanted)
+    rows = [
+        {"row_id": item.row_id, "embedder": embedder, "agent_id": item.agent_id,
+         "vector": made[item.row_id]}
+        for item in portion
+        if unchanged.get(item.row_id) == item.version and item.row_id not in taken
+    ]  # fmt: skip
+    if rows:
+        connection.execute(insert(embeddings), rows)
+    return len(rows)
 
 
 def _switch(connection: Connection, embedder: str) -> bool:
     """Make the embedder the active one, unless memories arrived that it has not seen."""
+    vectors.hold_embedders(connection)
     if vectors.without_vector(connection, embedder, 0, 1):
         return False
     vectors.activate_embedder(connection, embedder)

@@ -102,9 +102,7 @@ def upgrade() -> None:
         sa.Column("metadata", types.Json, nullable=False),
         sa.Column("created_at", types.Time(), nullable=False),
         sa.Column("cleared_at", types.Time(), nullable=True),
-        sa.PrimaryKeyConstraint(
-            "agent_id", "run_id", "content_id", name=op.f("pk_content_items")
-        ),
+        sa.PrimaryKeyConstraint("agent_id", "run_id", "content_id", name=op.f("pk_content_items")),
     )
     op.create_index(
         "ix_content_items_agent_content", "content_items", ["agent_id", "content_id"], unique=False
@@ -421,6 +419,7 @@ def upgrade() -> None:
         sa.UniqueConstraint(
             "agent_id", "kind", "subject", name=op.f("uq_jobs_agent_id_kind_subject")
         ),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_jobs_kind_run_after", "jobs", ["kind", "run_after"], unique=False)
     op.create_table(
