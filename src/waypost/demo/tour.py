@@ -116,7 +116,7 @@ class Tour:
         timeline.add_row("[dim]said on[/dim]", "[dim]what[/dim]", "[dim]holds[/dim]")
         timeline.add_row(
             _day(old.timestamp), f"[strike]{old.content}[/strike]",
-            f"[yellow]until {_day(new.timestamp)}, when it was superseded[/yellow]",
+            f"[yellow]until {_day(new.timestamp)}, then superseded[/yellow]",
         )  # fmt: skip
         timeline.add_row(_day(new.timestamp), new.content, "[green]now[/green]")
         self._console.print(timeline)
