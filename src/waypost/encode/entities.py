@@ -30,14 +30,13 @@ _MARKED = (
     ("“", re.compile(r"“[^“”\n]{2,60}”")),
     ("`", re.compile(r"`[^`\n]{2,60}`")),
     ("_", re.compile(r"\b[A-Za-z]\w{0,60}_\w{1,60}(?:\(\))?")),
-    (
-        ".",
-        re.compile(
-            r"(?<![\w./])(?:v?\d+\.\d+(?:\.\d+)+|v\d+\.\d+|[A-Za-z][\w-]{0,60}\.(?:py|js|ts|md|json"
-            r"|toml|ya?ml|txt|csv|go|rs|java|html|css|sh|sql|log|pdf))\b(?![\w/])"
-        ),
-    ),
     ("-", re.compile(r"\b[A-Z][A-Z0-9]{0,20}-\d[\w-]{0,40}")),
+)
+# Nearly every text has a full stop, few have one inside a word.
+_INNER_DOT = re.compile(r"\.\w")
+_DOTTED = re.compile(
+    r"(?<![\w./])(?:v?\d+\.\d+(?:\.\d+)+|v\d+\.\d+|[A-Za-z][\w-]{0,60}\.(?:py|js|ts|md|json"
+    r"|toml|ya?ml|txt|csv|go|rs|java|html|css|sh|sql|log|pdf))\b(?![\w/])"
 )
 _NAMED = re.compile(
     rf"\b(?:(?P<camel>[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)\b"
@@ -45,15 +44,13 @@ _NAMED = re.compile(
     rf" (?:{_NAME}|\d+(?:\.\d+)*\b)){{0,4}})"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n•*>-])[\s\"'“(\[*_#-]*$")
+_DIGIT = re.compile(r"\d")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def find_entities(text: str) -> list[str]:
     """Return the names in a text, in order of appearance, each once."""
-    found: list[tuple[int, str]] = []
-    for sign, pattern in _MARKED:
-        if sign in text:
-            found += [(match.start(), _bare(match[0])) for match in pattern.finditer(text)]
+    found = _marked(text)
     covered = {start for start, _ in found}
     inside: set[str] = set()
     for match in _NAMED.finditer(text):
@@ -61,6 +58,15 @@ def find_entities(text: str) -> list[str]:
             found.append((match.start(), _name_at(text, match, inside)))
     found.sort()
     return _kept(dict.fromkeys(name for _, name in found), inside)
+
+
+def _marked(text: str) -> list[tuple[int, str]]:
+    patterns = [pattern for sign, pattern in _MARKED if sign in text]
+    if _INNER_DOT.search(text):
+        patterns.append(_DOTTED)
+    return [
+        (match.start(), _bare(match[0])) for pattern in patterns for match in pattern.finditer(text)
+    ]
 
 
 def _bare(marked: str) -> str:
@@ -117,7 +123,7 @@ def _is_common(word: str) -> bool:
 
 def _is_marked(name: str) -> bool:
     """True for a word that is a name wherever it stands: ACME, R2D2."""
-    return len(name) > 1 and (name.isupper() or any(c.isdigit() for c in name))
+    return len(name) > 1 and (name.isupper() or _DIGIT.search(name) is not None)
 
 
 def _starts_sentence(text: str, start: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from waypost.encode.cues import cue
 from waypost.model import vocabulary as kinds
 
 _READ = 4000
@@ -23,16 +24,18 @@ _OF_KIND = {
     kinds.MESSAGE: 0.4,
     kinds.TOOL_OUTPUT: 0.35,
 }
-_CORRECTION = re.compile(
+_CORRECTION = cue(
+    "longer instead correction actually changed now not wrong mistake switched remember",
     r"\b(?:no longer|instead of|correction|actually|changed (?:from|to)|is now|are now|not \w+ but"
     r"|wrong|mistake|switched|from now on|remember)\b",
-    re.IGNORECASE,
 )
-_URGENT = re.compile(
+_URGENT = cue(
+    "must never critical important urgent deadline security password production loss blocked"
+    " outage",
     r"\b(?:must|never|critical|important|urgent|deadline|security|password|production|data loss"
     r"|blocked|outage)\b",
-    re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
 _CHAT = re.compile(
     r"^\W*(?:hi|hey|hello|thanks|thank you|ok|okay|sure|great|cool|nice|wow|bye"
     r"|good (?:morning|night)|see you|sounds good|haha|lol|yes|no|yeah|yep)\b",
@@ -44,11 +47,11 @@ def estimate_importance(text: str, kind: str = kinds.NOTE) -> float:
     """Estimate how much a text of that kind will matter; rounded, so that ties stay ties."""
     read = text[:_READ]
     value = _OF_KIND.get(kind, 0.45)
-    if _CORRECTION.search(read):
+    if _CORRECTION.is_in(read):
         value += 0.1
-    if _URGENT.search(read):
+    if _URGENT.is_in(read):
         value += 0.1
-    if any(character.isdigit() for character in read):
+    if _DIGIT.search(read):
         value += 0.05
     if len(text) < 80 and _CHAT.match(text):
         value -= 0.25

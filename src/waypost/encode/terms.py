@@ -59,6 +59,12 @@ _NEGATIONS = frozenset(
     "ai are ca could did do does had has have is must need sha should was were wo would".split()  # noqa: SIM905
 )
 
+# Not strftime: its names of months depend on the locale of the process.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+
 _remembered: dict[str, tuple[str, ...]] = {}
 _stemming = threading.Lock()
 
@@ -75,7 +81,9 @@ def analyze(text: str) -> list[str]:
 
 def indexed_text(content: str, source: str | None = None, timestamp: datetime | None = None) -> str:
     """The text that is indexed and embedded for a memory: when, from whom, what."""
-    day = f"({timestamp.day} {timestamp:%B %Y}) " if timestamp is not None else ""
+    day = ""
+    if timestamp is not None:
+        day = f"({timestamp.day} {_MONTHS[timestamp.month - 1]} {timestamp.year:04}) "
     return f"{day}{source}: {content}" if source else f"{day}{content}"
 
 

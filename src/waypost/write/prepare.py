@@ -27,7 +27,7 @@ MAX_INDEXED_CHARACTERS = 200_000
 def prepare(new: NewMemory, agent_id: str, now: datetime) -> PreparedMemory:
     """Encode one memory; its vector is still to come."""
     encoded = encode(new.content, source=new.source)
-    type_, kind = _type_and_kind(new)
+    type_, kind = _type_and_kind(new, encoded.facts)
     facts = encoded.facts if new.facts is None else new.facts
     timestamp = new.timestamp or now
     record = MemoryRecord.model_construct(
@@ -76,10 +76,12 @@ def prepare(new: NewMemory, agent_id: str, now: datetime) -> PreparedMemory:
     )
 
 
-def _type_and_kind(new: NewMemory) -> tuple[MemoryType, str]:
+def _type_and_kind(new: NewMemory, found: tuple[Fact, ...]) -> tuple[MemoryType, str]:
     if new.type is not None and new.kind is not None:
         return new.type, new.kind
-    type_, kind = route(new.content, actions=new.actions, success=new.success, kind=new.kind)
+    type_, kind = route(
+        new.content, actions=new.actions, success=new.success, kind=new.kind, facts=found
+    )
     return new.type or type_, new.kind or kind
 
 
