@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from waypost.embed.port import Embedder
 from waypost.encode.entities import find_entities
 from waypost.encode.terms import analyze
-from waypost.exceptions import ProviderError, StorageError
+from waypost.exceptions import DimensionMismatch, ProviderError, StorageError
 from waypost.filters import Condition
 from waypost.model import Recall, RecalledMemory, RecallRequest, TimeRange
 from waypost.retrieve.access_tracker import AccessTracker
@@ -96,7 +96,7 @@ class Retriever:
     async def _embed(self, query: str) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
         try:
             return await self._embedder.embed_query(query), ()
-        except ProviderError as error:
+        except (ProviderError, DimensionMismatch) as error:
             logger.warning("searching by words only: %s", error)
             return None, (f"searched by words only, the embedder failed: {error}",)
 
@@ -105,6 +105,8 @@ class Retriever:
     ) -> _Found:
         state = feed.state(connection, self._agent_id)
         reasons = self._vector_reasons(state, query)
+        if reasons:
+            query = replace(query, vector=None)
         candidates = self._search.candidates(connection, self._agent_id, query, state.newest_change)
         ranked = rank(connection, self._agent_id, candidates, request, Asked(now, state.has_errors))
         if state.has_links:

@@ -37,6 +37,7 @@ class StoredRow:
     record: MemoryRecord
     duplicate: bool = False
     superseded: tuple[str, ...] = ()
+    embedded: bool = True
 
 
 class _Fresh:
@@ -53,6 +54,11 @@ class _Fresh:
         if prepared.fact_key is not None and prepared.record.superseded_by is None:
             self._by_fact[prepared.fact_key, place] = len(self.items)
         self.items.append(prepared)
+
+    def as_stored(self, outcome: Sequence[StoredRow]) -> list[StoredRow]:
+        """The outcome with records as they are now: a later one may have closed an earlier."""
+        now = {item.record.memory_id: item.record for item in self.items}
+        return [replace(row, record=now.get(row.record.memory_id, row.record)) for row in outcome]
 
     def same_text(self, prepared: PreparedMemory) -> MemoryRecord | None:
         return self._by_digest.get((prepared.digest, _place_of(prepared.record)))
@@ -90,6 +96,9 @@ def store(
         return [StoredRow(earlier, duplicate=True)]
     _refuse_completed_stages(connection, agent_id, batch, known)
     placed = _place(connection, agent_id, batch, now)
+    if embedder is not None and not is_active(connection, embedder):
+        # Another process moved to a new embedder: let its queue make the vectors.
+        placed = [replace(prepared, vector=None) for prepared in placed]
     outcome: list[StoredRow] = []
     fresh = _Fresh()
     for prepared in placed:
@@ -101,13 +110,14 @@ def store(
             continue
         prepared, closed = _reconcile(connection, agent_id, prepared, fresh, now)
         fresh.append(prepared)
-        outcome.append(StoredRow(prepared.record, superseded=closed))
+        embedded = prepared.vector is not None
+        outcome.append(StoredRow(prepared.record, superseded=closed, embedded=embedded))
         if prepared.idempotency_key:  # the same key may come again further down the batch
             entry = {"body_digest": prepared.body_digest, "record": prepared.record}
             known[prepared.idempotency_key] = entry
     _insert(connection, agent_id, fresh.items, embedder=embedder, now=now, actor=actor)
     _remember_keys(connection, agent_id, placed, outcome, now)
-    return outcome
+    return fresh.as_stored(outcome)
 
 
 def _knowledge(record: MemoryRecord) -> bool:
@@ -283,9 +293,6 @@ def _insert(
 ) -> None:
     if not fresh:
         return
-    if embedder is not None and not is_active(connection, embedder):
-        # Another process moved to a new embedder: let its queue make the vectors.
-        fresh = [replace(item, vector=None) for item in fresh]
     numbered = list(zip(_row_numbers(connection, len(fresh)), fresh, strict=True))
     connection.execute(insert(memories), [memory_row(number, item) for number, item in numbered])
     vectors = [_vector_row(agent_id, number, item, embedder) for number, item in numbered

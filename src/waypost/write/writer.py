@@ -122,8 +122,7 @@ class Writer:
             as_one=as_one,
         )
         rows = await self._database.write(work, agent=self._agent_id)
-        waiting = any(item.vector is None for item in prepared)
-        if waiting:
+        if not all(row.embedded for row in rows):
             self._on_waiting()
         return [
             Stored.model_construct(
@@ -131,9 +130,9 @@ class Writer:
                 derived=(),
                 superseded=row.superseded,
                 duplicate=row.duplicate,
-                embedded=item.vector is not None or row.duplicate,
+                embedded=row.embedded,
             )
-            for row, item in zip(rows, prepared, strict=False)
+            for row in rows
         ]
 
 
