@@ -21,7 +21,8 @@ from waypost.retrieve.search import Search, SearchQuery
 IN_PROCESS_ROWS = 50_000
 
 _AT_LEAST = text(
-    "SELECT count(*) FROM (SELECT 1 FROM memories WHERE agent_id = :agent_id LIMIT :most) AS counted"
+    "SELECT count(*) FROM "
+    "(SELECT 1 FROM memories WHERE agent_id = :agent_id LIMIT :most) AS counted"
 )
 
 

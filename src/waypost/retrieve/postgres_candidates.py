@@ -21,7 +21,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
-    String,
+    Text,
     bindparam,
     case,
     desc,
@@ -33,9 +33,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from waypost.filters.sql import where_clause
-from waypost.index import AgentIndex
+from waypost.index.agent import rank_slice
 from waypost.index.matching import Statistics
-from waypost.index.reading import search
 from waypost.index.rows import Candidates, Query
 from waypost.retrieve.embedded import index_query, index_rows
 from waypost.retrieve.search import SearchQuery
@@ -56,8 +55,8 @@ _TOTALS = text(
 )
 _FREQUENCY = text(
     "SELECT count(*) FROM (SELECT 1 FROM memories WHERE agent_id = :agent_id "
-    f"AND {TERMS} @> ARRAY[:term] LIMIT :most) AS counted"
-).bindparams(bindparam("term", type_=String))
+    f"AND {TERMS} @> ARRAY[CAST(:term AS text)] LIMIT :most) AS counted"
+).bindparams(bindparam("term", type_=Text))
 _NEIGHBOURS = text(
     """
     SELECT near.row_id FROM memories AS hit CROSS JOIN LATERAL (
@@ -101,8 +100,6 @@ class DatabaseSearch:
         }
         near = connection.execute(_NEIGHBOURS, {"agent_id": agent_id, "rows": list(hits)})
         rows = feed.rows(connection, agent_id, self._embedder, sorted(hits | set(near.scalars())))
-        index = AgentIndex()
-        index.add(index_rows(rows))
         totals = self._totals(connection, agent_id)
         statistics = Statistics(
             rows=totals.rows,
@@ -110,7 +107,7 @@ class DatabaseSearch:
             average_episode_length=max(1.0, totals.terms / max(1, totals.episodes)),
             frequencies=frequencies,
         )
-        return search(replace(index.snapshot(), statistics=statistics), _query(query, hits))
+        return rank_slice(_query(query, hits), index_rows(rows), statistics)
 
     def forget(self, agent_id: str) -> None:
         with self._lock:
@@ -189,7 +186,7 @@ def _holds(operator: str, words: list[str]) -> ColumnElement[bool]:
         TERMS.replace("index_terms", "memories.index_terms")
     )
     return terms.op(operator, is_comparison=True, return_type=Boolean())(
-        literal(words, ARRAY(String))
+        literal(words, ARRAY(Text))
     )
 
 
