@@ -20,6 +20,7 @@ from typing import Any
 
 from waypost.context.assembler import ContextAssembler
 from waypost.embed import embedder_from_url
+from waypost.embed.cached import CachedEmbedder
 from waypost.embed.port import Embedder
 from waypost.exceptions import InvalidInput, StorageError
 from waypost.memory import MemoryManager, Parts, checked
@@ -33,6 +34,7 @@ from waypost.retrieve.retriever import Retriever
 from waypost.retrieve.search import Search
 from waypost.store import statistics, vectors
 from waypost.store.database import Backend, Database
+from waypost.store.embedding_cache import DatabaseEmbeddingCache
 from waypost.tiers.promotion import Promoter
 from waypost.working import working_memory
 from waypost.write.editor import Editor
@@ -43,6 +45,7 @@ from waypost.write.writer import Writer
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 1.0
+CACHED_IN_PROCESS = 256
 
 
 class _Agent(Value):
@@ -76,12 +79,13 @@ class Engine:
         checked(_Agent, {"agent_id": agent_id})
         common: dict[str, Any] = {"clock": self.clock, "on_waiting": self.queue.kick}
         reading: dict[str, Any] = {"clock": self.clock, "tracker": self.tracker}
-        retriever = Retriever(self.database, self.search, self.embedder, agent_id, **reading)
-        writer = Writer(self.database, self.embedder, agent_id, **common)
+        embedder = self._embedder_of(agent_id)
+        retriever = Retriever(self.database, self.search, embedder, agent_id, **reading)
+        writer = Writer(self.database, embedder, agent_id, **common)
         parts = Parts(
             database=self.database,
             writer=writer,
-            editor=Editor(self.database, self.embedder, agent_id, **common),
+            editor=Editor(self.database, embedder, agent_id, **common),
             retriever=retriever,
             assembler=ContextAssembler(self.database, retriever, agent_id, **reading),
             keeper=self.bounds.keeper(self.database, agent_id, index=self.search, clock=self.clock),
@@ -90,6 +94,13 @@ class Engine:
             clock=self.clock,
         )
         return MemoryManager(agent_id, parts)
+
+    def _embedder_of(self, agent_id: str) -> Embedder:
+        """The embedder as one agent has it: what costs a call is remembered, for it alone."""
+        if not getattr(self.embedder, "costly", False):
+            return self.embedder
+        cache = DatabaseEmbeddingCache(self.database, agent_id, clock=self.clock)
+        return CachedEmbedder(self.embedder, capacity=CACHED_IN_PROCESS, cache=cache)
 
     async def agents(self) -> list[str]:
         """Every agent that has memories here."""

@@ -3,8 +3,9 @@
 In front of any embedder: first an in-process memory of the most recently used texts, then
 an optional persistent one (``EmbeddingCache``), then the embedder, asked only for what is
 missing and only once per distinct text. Documents and queries are kept apart, since some
-embedders treat them differently. Texts are kept as digests, never in the clear. A failing
-persistent cache is an error of that cache and is not hidden here.
+embedders treat them differently; queries stay in the process, so that reading never waits
+for a write. Texts are kept as digests, never in the clear. A failing persistent cache is an
+error of that cache and is not hidden here.
 """
 
 from __future__ import annotations
@@ -59,25 +60,32 @@ class CachedEmbedder:
 
     async def embed_query(self, text: str) -> Vectors:
         digest = text_digest(text, purpose="query")
-        known = await self._known([digest])
+        known = self._recently([digest])
+        self._count(known, 1)
         if digest not in known:
             known[digest] = await self._inner.embed_query(text)
-            await self._remember(known)
+        self._keep(known)
         return known[digest].copy()
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
     async def _known(self, digests: Sequence[str]) -> dict[str, Vectors]:
-        known = {digest: self._recent[digest] for digest in digests if digest in self._recent}
+        known = self._recently(digests)
         missing = [digest for digest in digests if digest not in known]
         if missing and self._cache is not None:
             stored = await self._cache.get_many(self.name, missing)
             known.update(stored)
-        self.hits += len(known)
-        self.misses += len(digests) - len(known)
+        self._count(known, len(digests))
         self._keep(known)
         return known
+
+    def _recently(self, digests: Sequence[str]) -> dict[str, Vectors]:
+        return {digest: self._recent[digest] for digest in digests if digest in self._recent}
+
+    def _count(self, known: dict[str, Vectors], asked: int) -> None:
+        self.hits += len(known)
+        self.misses += asked - len(known)
 
     async def _remember(self, fresh: dict[str, Vectors]) -> None:
         self._keep(fresh)

@@ -32,6 +32,8 @@ _CHARACTERS_PER_CALL = 200_000
 class CohereEmbedder:
     """Embeds through Cohere; embed-v4.0 can give 256, 512, 1024 or 1536 dimensions."""
 
+    costly = True
+
     def __init__(
         self,
         model: str = "embed-v4.0",

@@ -40,6 +40,8 @@ class OpenAICompatibleEmbedder:
     the server is asked to produce that many, which OpenAI's third generation can do.
     """
 
+    costly = True
+
     def __init__(
         self,
         model: str,

@@ -23,7 +23,11 @@ Vectors: TypeAlias = "NDArray[np.float32]"
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors of one space."""
+    """Turns texts into vectors of one space.
+
+    One whose calls cost time or money says so with an attribute ``costly = True``; the
+    vectors of documents are then kept and not asked for twice.
+    """
 
     @property
     def name(self) -> str: ...

@@ -30,7 +30,14 @@ from waypost.filters.conditions import Condition, Query
 from waypost.filters.sql import order_clauses, where_clause
 from waypost.model import HistoryEntry, MemoryLink, MemoryRecord
 from waypost.store.rows import link_from, record_from
-from waypost.store.tables import accesses, embeddings, history, links, memories
+from waypost.store.tables import (
+    accesses,
+    embedding_cache,
+    embeddings,
+    history,
+    links,
+    memories,
+)
 
 _ROW = [*memories.c, accesses.c.access_count, accesses.c.last_accessed]
 _JOINED = memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id)
@@ -242,9 +249,19 @@ def remove(
         connection.execute(
             delete(links).where(links.c.agent_id == agent_id, links.c.target_id.in_(found))
         )
+        if operation == "delete":
+            _drop_traces(connection, agent_id, found)
         connection.execute(delete(memories).where(owned))
         removed += len(rows)
     return removed
+
+
+def _drop_traces(connection: Connection, agent_id: str, ids: Sequence[str]) -> None:
+    """Take the text of deleted memories out of their history and of the cached vectors."""
+    own = and_(history.c.agent_id == agent_id, history.c.memory_id.in_(ids))
+    connection.execute(update(history).where(own).values(before={}))
+    if ids:
+        connection.execute(delete(embedding_cache).where(embedding_cache.c.agent_id == agent_id))
 
 
 def record_event(
