@@ -308,6 +308,10 @@ class TestCalls:
         later = await ask(request | {"params": ["later"]})
         assert later["error"]["data"]["retryable"] is True
 
+    async def test_a_failing_store_does_not_say_where_it_is(self, ask: Ask) -> None:
+        request = {"jsonrpc": "2.0", "method": "fail", "params": ["later"], "id": 1}
+        assert (await ask(request))["error"]["message"] == "the server's store failed"
+
     async def test_a_crash_reveals_nothing_but_its_trace(self, ask: Ask) -> None:
         context = {"trace_id": "trace-1"}
         request = {"jsonrpc": "2.0", "method": "fail", "params": ["x"], "id": 1}

@@ -26,7 +26,7 @@ Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 class MemoryLink(Value):
     kind: LinkKind
-    target_id: str
+    target_id: Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 
 class Action(Value):
@@ -146,6 +146,7 @@ class NewMemory(_Placed):
     @model_validator(mode="after")
     def _check_content(self) -> NewMemory:
         check_content(self.content)
+        refuse_nul(self)
         if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
             raise ValueError("valid_to lies before valid_from")
         return self
@@ -164,6 +165,7 @@ class Interaction(_Placed):
     @model_validator(mode="after")
     def _check_content(self) -> Interaction:
         check_content("\n".join(p for p in (self.query, self.response, self.outcome) if p))
+        refuse_nul(self)
         return self
 
 
@@ -195,6 +197,7 @@ class MemoryChanges(Value):
             raise ValueError("no field to change was given")
         if self.content is not None:
             check_content(self.content)
+        refuse_nul(self)
         return self
 
 
@@ -208,6 +211,21 @@ class HistoryEntry(Value):
     before: dict[str, Any]
     actor: str | None
     at: UtcTime
+
+
+def refuse_nul(value: Value) -> None:
+    """No text or label may hold a NUL: PostgreSQL cannot store one, so no store does."""
+    text = value.model_dump_json(exclude={"embedding"})
+    if "\\u0000" in text and _has_nul(value.model_dump(mode="json", exclude={"embedding"})):
+        raise ValueError("a text has a NUL character; store binary data in the content channel")
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(_has_nul(part) for item in value.items() for part in item)
+    return isinstance(value, list) and any(map(_has_nul, value))
 
 
 def check_content(text: str) -> None:

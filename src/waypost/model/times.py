@@ -19,7 +19,10 @@ def to_utc(value: datetime) -> datetime:
             f"{value.isoformat()} has no time zone; pass an aware time such as "
             "datetime.now(timezone.utc) or 2026-01-31T12:00:00Z"
         )
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{value.isoformat()} lies outside the calendar in UTC") from None
 
 
 UtcTime = Annotated[datetime, AfterValidator(to_utc)]

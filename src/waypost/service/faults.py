@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from waypost.exceptions import WaypostError
+from waypost.exceptions import StorageError, WaypostError
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -23,6 +23,8 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 _SHOWN_PROBLEMS = 10
+_STORAGE_MESSAGE = "the server's store failed"
+"""Callers need not know where the database is; the log and ``/readyz`` do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,10 @@ def internal_error(trace_id: str) -> Fault:
 def from_validation(error: ValidationError) -> Fault:
     """Say which parameter is wrong and why, without repeating what was sent."""
     problems = [
-        {"at": ".".join(str(part) for part in problem["loc"]) or "params", "why": problem["msg"]}
+        {
+            "at": ".".join(str(part) for part in problem["loc"]) or "params",
+            "why": problem["msg"].removeprefix("Value error, "),
+        }
         for problem in error.errors(include_url=False, include_input=False, include_context=False)
     ]
     detail = "; ".join(f"{p['at']}: {p['why']}" for p in problems[:_SHOWN_PROBLEMS])
@@ -84,6 +89,8 @@ def from_validation(error: ValidationError) -> Fault:
 def from_error(error: WaypostError) -> Fault:
     """The wire form of one of our exceptions."""
     data = {"retryable": error.retryable, "kind": type(error).__name__}
+    if isinstance(error, StorageError):
+        return Fault(error.code, _STORAGE_MESSAGE, data)
     return Fault(error.code, error.message, data | _plain(error.facts))
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from waypost.exceptions import TimedOut, WaypostError
+from waypost.exceptions import StorageError, TimedOut, WaypostError
 from waypost.service import faults, messages
 from waypost.service.caller import Caller, Scope, Trace
 from waypost.service.faults import Fault
@@ -124,6 +124,8 @@ class Dispatcher:
             with self._observer.span(seen, trace):
                 outcome = await self._run(method, call, caller, seen)
         except WaypostError as error:
+            if isinstance(error, StorageError):
+                self._observer.crashed(seen, error)
             outcome = faults.from_error(error)
         except ValidationError as error:
             outcome = faults.from_validation(error)

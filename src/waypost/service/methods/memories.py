@@ -201,7 +201,7 @@ async def get(memory: MemoryManager, params: MemoryParams) -> MemoryResult:
 class ListParams(Value):
     where: dict[str, Any] = Field(default_factory=dict)
     order_by: str = "timestamp"
-    limit: Annotated[int, Field(ge=0, le=10_000)] = 100
+    limit: Annotated[int, Field(ge=0, le=100_000)] = 100
 
 
 class ListResult(Value):
