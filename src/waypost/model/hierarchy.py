@@ -13,17 +13,21 @@ from waypost.model.memory import MemoryRecord, Unit
 from waypost.model.times import UtcTime
 from waypost.model.vocabulary import StageType, Trust
 
-
 STAGE_RATIO = 10.0
 STAGE_TOKENS = 500
 
 
 class SummaryLine(Value):
-    """One line of a summary and the records that support it."""
+    """One line of a summary and the records that support it.
+
+    ``kind`` says what it is: command, decision, constraint, outcome, error, resolution, question,
+    statement, or fact for a line of plain values.
+    """
 
     text: str
     source_ids: tuple[str, ...]
     pinned: bool = False
+    kind: str = "fact"
 
 
 class StageMemory(Value):
@@ -97,7 +101,7 @@ class TaskContext(Value):
 
 
 class TaskProgress(Value):
-    """How far a task has come: its summary, its stages in order, and the brief for the next step."""
+    """How far a task has come: its summary, its stages in order, the brief for the next step."""
 
     task_id: CallerId
     task_goal: str

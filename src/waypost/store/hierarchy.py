@@ -17,7 +17,7 @@ from waypost.model import MemoryRecord, StageMemory, StageType, TaskContext, Tas
 from waypost.store import memories as repository
 from waypost.store.tables import memories, stages, tasks
 
-_TUPLES = ("summary_lines", "stage_insights", "critical_items", "raw_memory_refs")
+_TIMES = {"created_at", "updated_at", "completed_at"}
 
 
 def insert_task(connection: Connection, task: TaskContext) -> None:
@@ -26,9 +26,11 @@ def insert_task(connection: Connection, task: TaskContext) -> None:
     )
 
 
-def get_task(connection: Connection, agent_id: str, task_id: str) -> TaskContext:
-    """The task, or NotFound: also when it is another agent's."""
-    found = find_task(connection, agent_id, task_id)
+def get_task(
+    connection: Connection, agent_id: str, task_id: str, *, lock: bool = False
+) -> TaskContext:
+    """The task, or NotFound: also when it is another agent's. ``lock`` holds off other changes."""
+    found = find_task(connection, agent_id, task_id, lock=lock)
     if found is None:
         raise NotFound(
             f"no task {task_id!r} for agent {agent_id!r}; start it with start_task", task_id=task_id
@@ -36,8 +38,12 @@ def get_task(connection: Connection, agent_id: str, task_id: str) -> TaskContext
     return found
 
 
-def find_task(connection: Connection, agent_id: str, task_id: str) -> TaskContext | None:
+def find_task(
+    connection: Connection, agent_id: str, task_id: str, *, lock: bool = False
+) -> TaskContext | None:
     statement = select(tasks).where(tasks.c.agent_id == agent_id, tasks.c.task_id == task_id)
+    if lock:
+        statement = statement.with_for_update()
     row = connection.execute(statement).mappings().first()
     return None if row is None else TaskContext.model_validate(dict(row))
 
@@ -92,8 +98,13 @@ def save_stage(connection: Connection, stage: StageMemory) -> None:
     )
 
 
-def get_stage(connection: Connection, agent_id: str, stage_id: str) -> StageMemory:
+def get_stage(
+    connection: Connection, agent_id: str, stage_id: str, *, lock: bool = False
+) -> StageMemory:
+    """The stage, or NotFound. ``lock`` waits for writes to it and holds off new ones."""
     statement = select(stages).where(stages.c.agent_id == agent_id, stages.c.stage_id == stage_id)
+    if lock:
+        statement = statement.with_for_update()
     row = connection.execute(statement).mappings().first()
     if row is None:
         raise NotFound(f"no stage {stage_id} for agent {agent_id!r}", stage_id=stage_id)
@@ -143,22 +154,38 @@ def memory_ids_of_stage(connection: Connection, agent_id: str, stage_id: str) ->
 def place(
     connection: Connection, agent_id: str, task_ids: Collection[str], now: datetime
 ) -> dict[str, str]:
-    """The open stage of each task; an open task without one gets an execution stage."""
+    """The open stage of each task; an open task without one gets an execution stage.
+
+    The stages stay shared-locked until the memories are in, so none is completed without them.
+    """
     statement = select(stages.c.task_id, stages.c.stage_id).where(
         stages.c.agent_id == agent_id,
         stages.c.task_id.in_(task_ids),
         stages.c.completed_at.is_(None),
     )
-    found = {row.task_id: row.stage_id for row in connection.execute(statement)}
-    waiting = select(tasks.c.task_id).where(
-        tasks.c.agent_id == agent_id,
-        tasks.c.task_id.in_(set(task_ids) - set(found)),
-        tasks.c.status == TaskStatus.OPEN.value,
-    )
-    for task_id in connection.execute(waiting.order_by(tasks.c.task_id)).scalars().all():
-        opened = open_stage(connection, agent_id, task_id, StageType.EXECUTION, now)
-        found[task_id] = opened.stage_id
+    rows = connection.execute(statement.with_for_update(read=True))
+    found = {row.task_id: row.stage_id for row in rows}
+    for task_id in _without_stage(connection, agent_id, set(task_ids) - set(found)):
+        # Another writer may have opened one while this one waited for the task's row.
+        stage = current_stage(connection, agent_id, task_id) or open_stage(
+            connection, agent_id, task_id, StageType.EXECUTION, now
+        )
+        found[task_id] = stage.stage_id
     return found
+
+
+def _without_stage(connection: Connection, agent_id: str, task_ids: set[str]) -> list[str]:
+    statement = (
+        select(tasks.c.task_id)
+        .where(
+            tasks.c.agent_id == agent_id,
+            tasks.c.task_id.in_(task_ids),
+            tasks.c.status == TaskStatus.OPEN.value,
+        )
+        .order_by(tasks.c.task_id)
+        .with_for_update()
+    )
+    return list(connection.execute(statement).scalars()) if task_ids else []
 
 
 def refuse_completed(connection: Connection, agent_id: str, stage_ids: Collection[str]) -> None:
@@ -187,7 +214,7 @@ def move_memory(connection: Connection, agent_id: str, memory_id: str, stage: St
         )
     if record.task_id not in (None, stage.task_id):
         raise Conflict(
-            f"memory {memory_id} belongs to task {record.task_id!r}, the stage to {stage.task_id!r}",
+            f"memory {memory_id} is of task {record.task_id!r}, the stage of {stage.task_id!r}",
             memory_id=memory_id,
         )
     connection.execute(
@@ -195,9 +222,6 @@ def move_memory(connection: Connection, agent_id: str, memory_id: str, stage: St
         .where(memories.c.agent_id == agent_id, memories.c.memory_id == memory_id)
         .values(stage_id=stage.stage_id, task_id=stage.task_id)
     )
-
-
-_TIMES = {"created_at", "updated_at", "completed_at"}
 
 
 def _times(value: TaskContext | StageMemory) -> dict[str, datetime | None]:

@@ -56,21 +56,25 @@ _CUES = (
     ),
     (
         "decision",
-        r"\b(?:decided?|decision|(?:we|I)(?:'ll| will) (?:not|use|keep|go with|switch)|let's (?:use|go with|keep)|"
+        r"\b(?:decided?|decision|(?:we|I)(?:'ll| will) (?:not|use|keep|go with|switch)|"
+        r"let's (?:use|go with|keep)|"
         r"(?:go|going|went) with|chose|chosen|choose|opt(?:ed)? for|settled on|switch(?:ed)? to|"
         r"instead of|approved|agreed to|recommend(?:ed)?|the plan is|strategy is)\b",
     ),
     (
         "constraint",
-        r"\b(?:must(?: not|n't)?|never|always|cannot|can't|should(?: not|n't)|only|at (?:most|least)|"
+        r"\b(?:must(?: not|n't)?|never|always|cannot|can't|should(?: not|n't)|only|"
+        r"at (?:most|least)|"
         r"no (?:more|less|later|earlier) than|required?|requires?|not allowed|forbidden|mandatory|"
-        r"deadline|limit(?:ed)? (?:of|to)|within \d|before \d|up to \d|do(?:es)? not want|don't want|"
+        r"deadline|limit(?:ed)? (?:of|to)|within \d|before \d|up to \d|"
+        r"do(?:es)? not want|don't want|"
         r"prohibited|maximum|minimum|budget)\b",
     ),
     (
         "outcome",
         r"\b(?:succe(?:eded|ssful(?:ly)?)|completed|finished|confirmed|booked|cancell?ed|created|"
-        r"deployed|merged|updated|passed|the (?:final )?(?:answer|result|total) (?:is|was)|results? in|"
+        r"deployed|merged|updated|passed|results? in|"
+        r"the (?:final )?(?:answer|result|total) (?:is|was)|"
         r"found that|we found|it works|now works|verified|done)\b",
     ),
 )

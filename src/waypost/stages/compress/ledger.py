@@ -11,7 +11,7 @@ as such, or among the last things said.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -119,20 +119,18 @@ def _bulk_entries(
         known = fact.key in said or (not fact.is_statement and used.issuperset(fact.forms))
         if not known:
             _enter(found, fact, position, WEIGHTS[fact.kind])
-    counts: dict[tuple[int, bool], int] = {}
-    for entry in found.values():
-        place = _place(entry, units)
-        counts[place] = counts.get(place, 0) + 1
+    counts = Counter(_place(entry, units, sources) for entry in found.values())
     latest = max((unit.source for unit, held in zip(units, bulk, strict=True) if held), default=0)
     for entry in found.values():
-        entry.weight *= min(1.0, (FEW_VALUES / counts[_place(entry, units)]) ** 2)
+        entry.weight *= min(1.0, (FEW_VALUES / counts[_place(entry, units, sources)]) ** 2)
         if units[entry.units[-1]].source < latest and not entry.instances[0].is_statement:
             entry.weight *= UNUSED
     return list(found.values())
 
 
-def _place(entry: Entry, units: list[Unit]) -> tuple[int, bool]:
-    return units[entry.units[0]].source, entry.instances[0].is_statement
+def _place(entry: Entry, units: list[Unit], sources: Sequence[Source]) -> tuple[str, bool]:
+    position = units[entry.units[0]].source
+    return sources[position].group or str(position), entry.instances[0].is_statement
 
 
 def _listing_entries(units: list[Unit], repeated: dict[int, tuple[int, int]]) -> list[Entry]:

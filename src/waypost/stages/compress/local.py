@@ -8,26 +8,29 @@ same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from waypost.model import SummaryLine
 from waypost.stages.compress import ledger as ledgers
+from waypost.stages.compress.facts import statement_kind
 from waypost.stages.compress.ledger import Ledger
-from waypost.stages.compress.retention import RetentionReport, measure
+from waypost.stages.compress.retention import RetentionReport, SummaryIndex, measure
 from waypost.stages.compress.selection import select
 from waypost.stages.compress.sources import Source
+from waypost.stages.compress.units import Unit
 from waypost.tokens import count_tokens
 
 RETENTION_FLOOR = 0.95
 # Covering is by unit, the measure by line: when they differ, the selection aims higher.
 _STEP = 0.01
-_MAX_SOURCES_PER_LINE = 20
+GIVEN = "given"
+_MOST_SOURCES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How short a summary should be: a ratio, a cap in tokens, and the retention that comes first."""
+    """How short a summary should be: a ratio, a cap in tokens, and the retention before both."""
 
     ratio: float = 10.0
     max_tokens: int = 500
@@ -35,6 +38,14 @@ class Target:
 
     def tokens(self, original: int) -> int:
         return max(1, min(self.max_tokens, int(original / self.ratio)))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A line that was written elsewhere, and the positions of the sources it rests on."""
+
+    text: str
+    sources: tuple[int, ...]
 
 
 STAGE_TARGET = Target(ratio=10.0, max_tokens=500)
@@ -60,12 +71,16 @@ class Compressed:
         return self.original_tokens / max(self.compressed_tokens, 1)
 
 
-def compress(sources: Sequence[Source], target: Target = STAGE_TARGET) -> Compressed:
-    """Summarise sources down to the target, never below its retention."""
-    original = sum(
-        count_tokens(text) for source in sources for text in (source.text, *source.commands)
-    )
+def compress(
+    sources: Sequence[Source], target: Target = STAGE_TARGET, *, given: Sequence[Given] = ()
+) -> Compressed:
+    """Summarise sources down to the target, never below its retention.
+
+    ``given`` lines (a model's) are kept, and what they lost is put back.
+    """
+    original = original_tokens(sources)
     ledger = ledgers.build(sources)
+    _add_given(ledger, given)
     floor = target.retention
     while True:
         lines = _draft(ledger, floor, target.tokens(original))
@@ -80,25 +95,63 @@ def compress(sources: Sequence[Source], target: Target = STAGE_TARGET) -> Compre
         floor = min(1.0, floor + _STEP)
 
 
+def original_tokens(sources: Sequence[Source]) -> int:
+    return sum(count_tokens(text) for source in sources for text in (source.text, *source.commands))
+
+
+def _add_given(ledger: Ledger, given: Sequence[Given]) -> None:
+    """Enter lines from elsewhere as units that hold whatever facts they keep."""
+    for line in given:
+        index = SummaryIndex([line.text])
+        for entry in ledger.entries:
+            if index.keeps(entry):
+                entry.units.append(len(ledger.units))
+        first, *also = line.sources
+        ledger.units.append(Unit(line.text, first, GIVEN, tuple(also)))
+
+
 def _draft(ledger: Ledger, floor: float, budget: int) -> tuple[SummaryLine, ...]:
-    pinned = [
-        place for place, unit in enumerate(ledger.units) if ledger.sources[unit.source].pinned
+    always = [
+        place
+        for place, unit in enumerate(ledger.units)
+        if unit.shape == GIVEN or (ledger.sources[unit.source].pinned and unit.shape == "prose")
     ]
-    chosen = select(ledger, floor=floor, budget=budget, count=count_tokens, always=pinned)
+    chosen = select(ledger, floor=floor, budget=budget, count=count_tokens, always=always)
     chosen.sort(key=lambda place: (ledger.units[place].source, place))
-    return tuple(_line(ledger, unit) for unit in chosen)
+    same = _same_words(ledger, chosen)
+    return tuple(_line(ledger, unit, same[ledger.units[unit].text]) for unit in chosen)
 
 
-def _line(ledger: Ledger, position: int) -> SummaryLine:
+def _same_words(ledger: Ledger, chosen: Sequence[int]) -> dict[str, dict[str, None]]:
+    """For each chosen text the ids of all sources that have it word for word, a few at most."""
+    found: dict[str, dict[str, None]] = {ledger.units[place].text: {} for place in chosen}
+    for unit in ledger.units:
+        ids = found.get(unit.text)
+        if ids is not None and len(ids) < _MOST_SOURCES:
+            for position in (unit.source, *unit.also):
+                ids[ledger.sources[position].source_id] = None
+    return found
+
+
+def _line(ledger: Ledger, position: int, source_ids: Iterable[str]) -> SummaryLine:
     unit = ledger.units[position]
     first, count = ledger.repeated.get(position, (position, 1))
     source = ledger.sources[unit.source]
     marked = count > 1 and first == position
     return SummaryLine(
         text=f"{unit.text} ×{count}" if marked else unit.text,
-        source_ids=(source.source_id,),
-        pinned=source.pinned,
+        source_ids=tuple(source_ids),
+        pinned=source.pinned and unit.shape != GIVEN,
+        kind=line_kind(unit, source),
     )
+
+
+def line_kind(unit: Unit, source: Source) -> str:
+    if unit.shape == "command":
+        return "command"
+    if unit.shape == GIVEN:
+        unit = replace(unit, shape="prose")
+    return statement_kind(unit, bulk=source.bulk, personal=source.personal) or "fact"
 
 
 def _finish(

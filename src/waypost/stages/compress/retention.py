@@ -124,7 +124,7 @@ def measure(
 
 
 def validate_compression_quality(original: str | Sequence[Source], compressed: str) -> float:
-    """The share of the original's typed facts, by weight, that the compressed text keeps: 0 to 1."""
+    """The share of the original's typed facts, by weight, that the compressed text keeps."""
     sources = [from_text(original)] if isinstance(original, str) else list(original)
     return measure(sources, compressed.splitlines()).retention
 
@@ -174,7 +174,7 @@ def _unsupported(
     index: SummaryIndex,
     cited: Sequence[Sequence[str]] | None,
 ) -> tuple[str, ...]:
-    support = {source.source_id: _support(source) for source in sources}
+    support = {source.source_id: known_words(source) for source in sources}
     everything = set().union(*support.values())
     found = []
     for number, line in enumerate(lines):
@@ -186,7 +186,7 @@ def _unsupported(
     return tuple(found)
 
 
-def _support(source: Source) -> set[str]:
+def known_words(source: Source) -> set[str]:
     """Every form, unit and bare word of a source."""
     known: set[str] = set()
     for text in (source.text, *source.commands):
@@ -194,6 +194,11 @@ def _support(source: Source) -> set[str]:
         for token in tokenize(text):
             known.update((token.form, token.unit))
     return known
+
+
+def is_supported(line: str, known: set[str]) -> bool:
+    """Whether a line says nothing beyond the given words."""
+    return _is_supported(_content(tokenize(line)), known)
 
 
 def _is_supported(content: list[Token], known: set[str]) -> bool:

@@ -56,19 +56,16 @@ def select(
     """The positions of the chosen units, in order.
 
     ``floor`` is the share of weight to reach whatever it costs, ``budget`` the tokens that may be
-    filled beyond it, ``count`` the exact cost of a text, ``always`` units that are not up for choice.
+    filled beyond it, ``count`` the exact cost of a text, ``always`` units that are in anyway.
     """
     coverage = Coverage(ledger)
     spent = 0
-    for unit in always:
-        coverage.take(unit)
-        spent += count(ledger.units[unit].text) + 1
+    for fixed in always:
+        coverage.take(fixed)
+        spent += count(ledger.units[fixed].text) + 1
     target = floor * ledger.total
     heap = _ranked(coverage, set(always))
-    while heap:
-        unit = _best(heap, coverage)
-        if unit is None:
-            break
+    while (unit := _best(heap, coverage)) is not None:
         cost = count(ledger.units[unit].text) + 1
         if coverage.weight >= target and spent + cost > budget:
             break

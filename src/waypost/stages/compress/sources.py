@@ -21,7 +21,10 @@ _BULK_ORIGINS = frozenset((Origin.TOOL, Origin.DOCUMENT))
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One text to compress. ``commands`` are the actions taken in it, one line each."""
+    """One text to compress. ``commands`` are the actions taken in it, one line each.
+
+    Bulk sources with the same ``group`` count as one result.
+    """
 
     source_id: str
     text: str
@@ -29,6 +32,7 @@ class Source:
     bulk: bool = False
     personal: bool = False
     pinned: bool = False
+    group: str = ""
 
 
 class _Acted(Protocol):
@@ -61,10 +65,21 @@ def from_text(text: str, source_id: str = "text") -> Source:
     return Source(source_id, text, personal=True)
 
 
-def from_lines(lines: Sequence[SummaryLine]) -> list[Source]:
-    """Read the lines of a summary as sources, each under its own position."""
+def from_summary(lines: Sequence[SummaryLine], group: str) -> list[Source]:
+    """Read the lines of a summary as sources, named by group and position.
+
+    What was stated stands by itself. Lines of values and commands are the summary's details: they
+    remain where they are, so above it they count like the details of one tool result.
+    """
     return [
-        Source(str(position), line.text, pinned=line.pinned) for position, line in enumerate(lines)
+        Source(
+            f"{group}:{position}",
+            line.text,
+            bulk=line.kind in ("fact", "command", "statement") and not line.pinned,
+            pinned=line.pinned,
+            group=group,
+        )
+        for position, line in enumerate(lines)
     ]
 
 

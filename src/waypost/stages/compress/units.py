@@ -38,12 +38,15 @@ _ODD = re.compile(r"[{}\[\]<>=|\\^~@#$%&*+/_`]")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One piece of a source. ``shape`` is prose, line (log, code, table), record or command."""
+    """One piece of a source. ``shape`` is prose, line (log, code, table), record or command.
+
+    ``also`` are the positions of further sources it rests on.
+    """
 
     text: str
     source: int
     shape: str
-    lead: str = ""
+    also: tuple[int, ...] = ()
 
 
 def split_sources(sources: list[Source]) -> list[Unit]:
@@ -60,14 +63,14 @@ def split(source: Source, position: int) -> Iterator[Unit]:
             if line.strip()
         )
         return
-    for shape, text, lead in _pieces(source.text):
+    for shape, text in _pieces(source.text):
         if any(character.isalnum() for character in text):
-            yield Unit(text, position, shape, lead)
+            yield Unit(text, position, shape)
     for command in source.commands:
         yield Unit(_cut_command(command), position, "command")
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str, str]]:
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
     parsed = _parse_json(text)
     if parsed is not None:
         yield from _records(parsed)
@@ -81,18 +84,18 @@ def _pieces(text: str) -> Iterator[tuple[str, str, str]]:
             yield from _line_pieces(line, fence)
 
 
-def _line_pieces(line: str, fence: str | None) -> Iterator[tuple[str, str, str]]:
+def _line_pieces(line: str, fence: str | None) -> Iterator[tuple[str, str]]:
     parsed = _parse_json(line)
     prompt = _PROMPT.match(line)
     if parsed is not None:
         yield from _records(parsed)
     elif prompt or fence in _SHELL:
-        yield "command", _cut_command(line[prompt.end() if prompt else 0 :]), ""
+        yield "command", _cut_command(line[prompt.end() if prompt else 0 :])
     elif fence is not None or _is_machine_line(line):
         for piece in _windows(_clean(line)):
-            yield "line", piece, ""
+            yield "line", piece
     else:
-        yield from (("prose", piece, "") for piece in _sentences(line))
+        yield from (("prose", piece) for piece in _sentences(line))
 
 
 def _parse_json(text: str) -> Any | None:
@@ -106,17 +109,17 @@ def _parse_json(text: str) -> Any | None:
     return value if isinstance(value, dict | list) else None
 
 
-def _records(value: Any, lead: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:
+def _records(value: Any, lead: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """One piece per object: its own plain fields; nested objects follow under their key."""
     if depth > _MAX_JSON_DEPTH:
-        yield from (("line", piece, lead) for piece in _windows(json.dumps(value)))
+        yield from (("line", piece) for piece in _windows(json.dumps(value)))
         return
     if isinstance(value, list):
         yield from _list_records(value, lead, depth)
         return
     plain = [f"{key} {_scalar(item)}" for key, item in value.items() if _is_plain(item)]
     for piece in _packed(plain, lead):
-        yield "record", piece, lead
+        yield "record", piece
     for key, item in value.items():
         if isinstance(item, str) and not _is_plain(item):
             yield from _pieces(item)
@@ -124,10 +127,10 @@ def _records(value: Any, lead: str = "", depth: int = 0) -> Iterator[tuple[str, 
             yield from _records(item, f"{lead} {key}".strip(), depth + 1)
 
 
-def _list_records(value: list[Any], lead: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _list_records(value: list[Any], lead: str, depth: int) -> Iterator[tuple[str, str]]:
     plain = [_scalar(item) for item in value if _is_plain(item)]
     for piece in _packed(plain, lead):
-        yield "record", piece, lead
+        yield "record", piece
     for item in value:
         if isinstance(item, str) and not _is_plain(item):
             yield from _pieces(item)
