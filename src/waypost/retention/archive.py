@@ -217,7 +217,7 @@ def forget_archived(
         line.memory_id: line
         for line in snapshot.read_lines(connection, agent_id, [line.memory_id for line in lines])
     }
-    same = [line for line in lines if present.get(line.memory_id) == line]
+    same = [line for line in lines if _unchanged(line, present.get(line.memory_id))]
     ids = [line.memory_id for line in same]
     if not ids:
         return []
@@ -228,6 +228,14 @@ def forget_archived(
         insert(archive_entries), [_entry(agent_id, key, line, reason, now) for line in same]
     )
     return ids
+
+
+def _unchanged(archived: Line, present: Line | None) -> bool:
+    """Whether the row is still what was archived; that it was read meanwhile changes nothing."""
+    if present is None or archived == present:
+        return present is not None
+    before, now = archived.values, present.values
+    return all(before[part] == now[part] for part in ("memory", "embeddings", "links"))
 
 
 def _entry(agent_id: str, key: str, line: Line, reason: str, now: datetime) -> dict[str, Any]:

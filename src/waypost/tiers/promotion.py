@@ -18,8 +18,8 @@ from waypost.exceptions import Forbidden, InvalidInput
 from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType, NewMemory, Stored, Tier
 from waypost.store import memories
 from waypost.store.database import Database
+from waypost.store.tables import links, tasks
 from waypost.store.tables import memories as table
-from waypost.store.tables import tasks
 from waypost.write.writer import Writer
 
 PROVENANCE = "promoted_from"
@@ -57,6 +57,11 @@ class Promoter:
         target = _target(memory, to, home or project_id)
         _check_project(memory, target, home, project_id)
         project = (home or project_id) if target is Tier.PROJECT else None
+        known = await self._database.read(
+            copies_of, self._agent_id, memory_id, target, agent=self._agent_id
+        )
+        if known:
+            return Stored(memory=known[0], duplicate=True)
         return (await self._writer.add([_copy(memory, project)], actor=actor))[0]
 
     async def undo(self, promoted_id: str, *, actor: str | None = None) -> None:
@@ -77,6 +82,19 @@ def origin_of(
         tasks.c.agent_id == agent_id, tasks.c.task_id == memory.task_id
     )
     return memory, connection.execute(project).scalar()
+
+
+def copies_of(
+    connection: Connection, agent_id: str, memory_id: str, tier: Tier
+) -> list[MemoryRecord]:
+    """The promoted copies that a memory already has in a tier."""
+    children = select(links.c.source_id).where(
+        links.c.agent_id == agent_id,
+        links.c.kind == LinkKind.PARENT.value,
+        links.c.target_id == memory_id,
+    )
+    found = memories.by_ids(connection, agent_id, list(connection.execute(children).scalars()))
+    return [one for one in found.values() if one.tier is tier and PROVENANCE in one.metadata]
 
 
 def _target(memory: MemoryRecord, to: Tier | str | None, project_id: str | None) -> Tier:
