@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -24,6 +25,9 @@ from tests.servers import (
     ServerUnavailable,
     postgres_admin_url,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 DIRECTORY_VARIABLE = "TEST_SERVERS_OF_WAYPOST"
 SERVERS = pytest.StashKey[Servers]()
@@ -64,19 +68,57 @@ def postgres_server() -> Server:
     return running
 
 
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: Server) -> str:
+    """A database with the current schema, made once and copied for each test."""
+    import psycopg
+
+    from waypost.store.postgres import PostgresBackend
+
+    name = "waypost_template"
+    with psycopg.connect(postgres_admin_url(postgres_server.port), autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(1)")
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        if known.fetchone() is None:
+            url = _create_database(connection, postgres_server.port, name)
+            backend = PostgresBackend(url)
+            backend.prepare()
+            backend.writing.dispose()
+    return name
+
+
 @pytest.fixture
-def postgres_url(postgres_server: Server) -> Iterator[str]:
-    """An empty database of its own for each test, owned by a role without privileges."""
+def postgres_url(postgres_server: Server, postgres_template: str) -> Iterator[str]:
+    """A database of its own for each test, owned by a role that is no superuser."""
+    yield from _temporary_database(postgres_server.port, template=postgres_template)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: Server) -> Iterator[str]:
+    """The same, without any table."""
+    yield from _temporary_database(postgres_server.port)
+
+
+def _temporary_database(port: int, *, template: str | None = None) -> Iterator[str]:
     import psycopg
 
     name = f"test_{uuid4().hex}"
-    port = postgres_server.port
     with psycopg.connect(postgres_admin_url(port), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} OWNER waypost")
+        yield _create_database(connection, port, name, template=template)
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _create_database(
+    connection: psycopg.Connection[Any], port: int, name: str, *, template: str | None = None
+) -> str:
+    import psycopg
+
+    source = f" TEMPLATE {template}" if template else ""
+    connection.execute(f"CREATE DATABASE {name} OWNER waypost{source}")
+    if template is None:
         with psycopg.connect(postgres_admin_url(port, name), autocommit=True) as inside:
             inside.execute("CREATE EXTENSION vector")
-        yield f"postgresql://waypost@127.0.0.1:{port}/{name}"
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    return f"postgresql://waypost@127.0.0.1:{port}/{name}"
 
 
 @pytest.fixture(scope="session")
