@@ -3,7 +3,8 @@
     python -m benchmarks.retrieval --dataset locomo --data FILE [--json]
 
 Every turn is stored as one memory with the default embedder and no chat model; questions
-are asked with default weights. Baselines run on the same texts and vectors. LoCoMo is
+are asked with default weights, at the time the data set says, and without counting the
+recalls: a question must not change what the next one finds. Baselines run on the same texts and vectors. LoCoMo is
 scored over turns (categories 1-4; 5, the adversarial ones, apart), LongMemEval over
 sessions (in the order in which recalled turns name them) and over turns.
 """
@@ -124,7 +125,7 @@ class Run:
         self, memory: waypost.MemoryManager, question: Question, k: int
     ) -> waypost.Recall:
         recall: waypost.Recall = await memory.retrieve_memories(
-            question.text, k=k, now=question.asked_at
+            question.text, k=k, now=question.asked_at, track_access=False
         )
         if recall.degraded:
             raise SystemExit(f"the memory answered in part only: {'; '.join(recall.reasons)}")

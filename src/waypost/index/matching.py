@@ -81,13 +81,34 @@ def match_text(
 def neighbour_scores(
     head: Floats, previous: Slots, following: Slots, shares: Sequence[float]
 ) -> Floats:
-    """What the heads of the neighbours lend to each slot, nearest neighbours first."""
+    """What the heads of the neighbours could lend to each slot at most.
+
+    Cheap and dense, to find rows worth a closer look; ``context_scores`` is exact.
+    """
     total = np.zeros_like(head)
     back = forth = head
     for share in shares:
         back, forth = back.take(previous, mode="clip"), forth.take(following, mode="clip")
         total += np.float32(share) * (back + forth)
     return total
+
+
+def context_scores(match: TextMatch, slots: Slots, near: Sequence[tuple[Slots, float]]) -> Floats:
+    """What neighbours lend to each slot: the query terms of their heads that it lacks itself.
+
+    ``near`` holds one neighbour for every slot, and the share that it lends.
+    """
+    scores = np.zeros(len(slots), np.float32)
+    marks, shares = np.zeros(len(match.row), np.float32), head_shares() + 1
+    for term in match.terms:
+        rows = term.postings.rows.astype(np.int64)
+        marks[rows] = shares.take(term.postings.heads)
+        lent = np.zeros(len(slots), np.float32)
+        for neighbours, share in near:
+            lent += np.float32(share) * np.maximum(marks.take(neighbours, mode="clip") - 1, 0)
+        scores += np.float32(term.idf) * lent * (marks[slots] == 0)
+        marks[rows] = 0
+    return scores
 
 
 def episode_scores(

@@ -6,7 +6,8 @@ query, and summed with fixed weights:
 
 - text: BM25 of the row's own terms, with the statistics of this agent alone;
 - vector: cosine to the query;
-- context: BM25 of the opening terms of the two rows before and the two after;
+- context: the query's terms that the row lacks and that open the two rows before it or
+  the two after it;
 - episode: BM25 of all terms of the row's episode, and its best cosine;
 - entity: idf of the query's entities that the row names;
 - time: whether the row falls into the time that the query names.
@@ -34,7 +35,7 @@ EPISODE_WEIGHT = EPISODE_TEXT_WEIGHT + EPISODE_VECTOR_WEIGHT
 ROUTE_WEIGHTS = {
     "text": 1.0,
     "vector": 1.0,
-    "context": 0.5,
+    "context": 0.6,
     "episode": EPISODE_WEIGHT,
     "entity": 0.1,
     "time": 0.3,
@@ -50,6 +51,10 @@ TEXT_FLOOR = 0.3
 
 VECTOR_FLOOR = 0.4
 """Nor does a best cosine below this."""
+
+CONTRAST = np.float32(3.0)
+"""A sum of routes is flat: the tenth row has two thirds of the first. Relevance is one of
+several factors of a score, so that without more contrast any of the others would decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +100,11 @@ def fuse(parts: Parts) -> tuple[Floats, dict[str, Floats]]:
         "vector": _scaled(parts.vector * parts.weight, VECTOR_FLOOR),
         "context": _scaled(parts.context, text_floor),
         "episode": episode / np.float32(EPISODE_WEIGHT),
-        "entity": _scaled(parts.entity, 0.0),
+        "entity": _scaled(parts.entity, text_floor),
         "time": parts.time,
     }
     total = sum(np.float32(ROUTE_WEIGHTS[name]) * scores for name, scores in routes.items())
-    return np.minimum(total / np.float32(TOTAL_WEIGHT), 1.0), routes
+    return _contrasted(np.minimum(total / np.float32(TOTAL_WEIGHT), 1.0)), routes
 
 
 def ranks(scores: Floats, places: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -107,6 +112,12 @@ def ranks(scores: Floats, places: NDArray[np.int64]) -> NDArray[np.int32]:
     chosen = scores[places]
     higher = len(scores) - np.searchsorted(np.sort(scores), chosen, side="right")
     return np.where(chosen > 0, higher + 1, 0).astype(np.int32)
+
+
+def _contrasted(relevance: Floats) -> Floats:
+    """Keep the best value and let the others fall off faster, in the same order."""
+    best = relevance.max(initial=0.0)
+    return best * (relevance / best) ** CONTRAST if best > 0 else relevance
 
 
 def _scaled(part: Floats, floor: float) -> Floats:

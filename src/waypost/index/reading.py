@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from waypost.index.matching import (
     Statistics,
     TextMatch,
+    context_scores,
     episode_scores,
     match_text,
     neighbour_scores,
@@ -72,16 +73,17 @@ def search(index: Snapshot, query: Query) -> Candidates:
     """Rank the rows of one snapshot for a query."""
     vector = _usable_vector(index, query)
     match = _match(index, query)
-    context = neighbour_scores(match.head, index.previous, index.following, NEIGHBOUR_WEIGHTS)
     entity = _entity_scores(index, query)
-    nominating = [match.row + np.float32(ROUTE_WEIGHTS["context"]) * context, entity]
-    slots = _nominate(index, _eligible(index, query), nominating, vector)
+    eligible = _eligible(index, query)
+    slots = np.flatnonzero(eligible)
+    if len(slots) > RANK_ALL_ROWS:
+        slots = _nominate(index, eligible, [_in_context(index, match), entity], vector)
     cosines = _cosines(index, slots, vector)
     episode_text, episode_vector = _episode_parts(index, match, slots, cosines)
     parts = Parts(
         text=match.row[slots],
         vector=cosines,
-        context=context[slots],
+        context=context_scores(match, slots, _neighbours(index, slots)),
         episode_text=episode_text,
         episode_vector=episode_vector,
         entity=entity[slots],
@@ -133,6 +135,23 @@ def _entity_scores(index: Snapshot, query: Query) -> Floats:
     return scores
 
 
+def _in_context(index: Snapshot, match: TextMatch) -> Floats:
+    """Text and context at most, per slot."""
+    context = neighbour_scores(match.head, index.previous, index.following, NEIGHBOUR_WEIGHTS)
+    return match.row + np.float32(ROUTE_WEIGHTS["context"]) * context
+
+
+def _neighbours(index: Snapshot, slots: Slots) -> list[tuple[Slots, float]]:
+    """For every slot the rows before and after it, nearest first, and what share they lend."""
+    near = []
+    for pointers in (index.previous, index.following):
+        place = slots
+        for share in NEIGHBOUR_WEIGHTS:
+            place = pointers.take(place, mode="clip")
+            near.append((place, share))
+    return near
+
+
 def _within(times: NDArray[np.float64], span: tuple[float | None, float | None]) -> Floats:
     """1 for rows inside the time range, else 0; nothing is inside a range without ends."""
     start, end = span
@@ -152,9 +171,7 @@ def _nominate(
     routes: list[Floats],
     vector: Floats | None,
 ) -> Slots:
-    """The slots to rank, ascending: all of a small set, else the best of every route."""
-    if np.count_nonzero(eligible) <= RANK_ALL_ROWS:
-        return np.flatnonzero(eligible)
+    """The best slots of every route, ascending."""
     chosen = [_highest(scores * eligible, PER_ROUTE) for scores in routes if scores.any()]
     if vector is not None and index.vectors is not None:
         near = index.vectors.nearest(vector, eligible, PER_ROUTE)
