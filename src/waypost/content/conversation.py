@@ -83,6 +83,7 @@ class Conversation:
         self._open: dict[str, ToolCall] = {}
         self._used_ids: set[str] = set()
         self._kinds_seen: set[str] = set()
+        self._record_lines = self.policy.record_lines
 
     def add_system(self, text: str) -> None:
         self._say(Said("system", text))
@@ -238,30 +239,45 @@ class Conversation:
             shown.form = shown.wanted
 
     def _fit_budget(self) -> None:
-        """Give up more and more until the budget holds: batches, then age, then the newest."""
+        """Give up more and more until the budget holds: what is due, then age, then the newest."""
         budget = self.policy.budget_tokens
-        if budget is None or self.tokens <= budget:
+        if budget is None:
             return
-        self._apply_wanted()
-        exchanges = list(self._exchanges())
-        for exchange in exchanges[:-1]:
+        for give_up in (
+            self._apply_wanted,
+            self._fold_oldest,
+            self._shorten_record,
+            self._cite_all,
+        ):
             if self.tokens <= budget:
                 return
-            if self._foldable(exchange, 0):
-                for part in exchange.parts:
-                    part.form = part.wanted = Form.FOLDED
-        for shown in self._shown:
-            if self.tokens <= budget:
-                return
-            entry = shown.entry
-            if isinstance(entry, Returned) and entry.citation and not entry.pinned:
-                shown.form = shown.wanted = max(shown.form, Form.CITED)
+            give_up()
+        self._shorten_record(1)
         if self.tokens > budget:
             raise InvalidInput(
                 f"the prompt needs {self.tokens:,} tokens after all compaction, more than the "
                 f"budget of {budget:,}; the messages of user and system and pinned results "
                 "are never shortened"
             )
+
+    def _over_budget(self) -> bool:
+        return self.tokens > (self.policy.budget_tokens or 0)
+
+    def _fold_oldest(self) -> None:
+        for exchange in list(self._exchanges())[:-1]:
+            if self._foldable(exchange, 0) and self._over_budget():
+                for part in exchange.parts:
+                    part.form = part.wanted = Form.FOLDED
+
+    def _shorten_record(self, least: int = 8) -> None:
+        while self._record_lines > least and self._over_budget():
+            self._record_lines = max(self._record_lines // 2, least)
+
+    def _cite_all(self) -> None:
+        for shown in self._shown:
+            entry = shown.entry
+            if isinstance(entry, Returned) and entry.citation and not entry.pinned:
+                shown.form = shown.wanted = max(shown.form, Form.CITED)
 
     def _forms(self) -> list[Form]:
         return [shown.form for shown in self._shown]
@@ -281,11 +297,11 @@ class Conversation:
                 folded.append(shown.entry)
                 continue
             if folded:
-                yield Piece("user", fold_message(folded))
+                yield Piece("user", fold_message(folded, self._record_lines))
                 folded = []
             yield shown.piece(shown.wanted if wanted else shown.form, self.policy)
         if folded:
-            yield Piece("user", fold_message(folded))
+            yield Piece("user", fold_message(folded, self._record_lines))
 
     def _written(self, pieces: list[Piece]) -> list[Message]:
         if self.style == "openai":

@@ -45,7 +45,8 @@ class Policy:
     Results of up to ``small_tokens`` stay as they are. Longer than ``show_tokens``, a result is
     shown as its two ends from the start. Errors stay, up to ``error_tokens`` of each.
     ``fold_after`` is the age in steps at which a whole exchange becomes one line (None: never),
-    ``own_tokens`` what is left of the agent's own older texts. ``batch_tokens`` must be saved
+    ``own_tokens`` what is left of the agent's own older texts, ``record_lines`` how many such
+    lines are kept (older ones are found with query_memory). ``batch_tokens`` must be saved
     before anything is rewritten. ``budget_tokens`` bounds the whole prompt exactly.
     """
 
@@ -57,6 +58,7 @@ class Policy:
     error_tokens: int = 300
     fold_after: int | None = 2
     own_tokens: int = 50
+    record_lines: int = 120
     batch_tokens: int = 200
     budget_tokens: int | None = None
 

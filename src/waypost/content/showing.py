@@ -65,16 +65,20 @@ def _end(text: str, tokens: int) -> str:
     return lines if newline and len(lines) * 2 > len(end) else end
 
 
-def fold_message(entries: Sequence[Entry]) -> str:
-    """One message for neighbouring folded exchanges: a line for each call and its result."""
-    lines = [_FOLD_HEAD]
+def fold_message(entries: Sequence[Entry], most: int) -> str:
+    """One message for neighbouring folded exchanges: a line for each of the latest calls."""
+    lines: list[str] = []
     results = {entry.call_id: entry for entry in entries if isinstance(entry, Returned)}
     for entry in entries:
         if isinstance(entry, Called):
             lines += _exchange_lines(entry, results)
         elif isinstance(entry, Said):
             lines.append(f"- {clip(entry.text, _WORDS)}")
-    return "\n".join(lines)
+    left_out = len(lines) - most
+    head = [_FOLD_HEAD]
+    if left_out > 0:
+        head.append(f"- {left_out} earlier calls; find their results with query_memory")
+    return "\n".join(head + lines[max(left_out, 0) :])
 
 
 def _exchange_lines(entry: Called, results: dict[str, Returned]) -> list[str]:

@@ -37,7 +37,7 @@ class SearchResultsCompactor:
         hits = find_hits(material)
         if len(hits) < 2:
             return 0.0
-        return 0.9 if "search" in material.source.lower() else 0.8
+        return 0.9 if "search" in material.source.lower() else 0.87
 
     def compact(self, material: Material) -> Compacted:
         hits = find_hits(material)

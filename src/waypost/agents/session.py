@@ -1,0 +1,328 @@
+"""One run of an agent, step by step."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from waypost.agents.enabled import record_failure
+from waypost.agents.outcome import RunResult, Stopped
+from waypost.agents.tools import Outcome, RunContext
+from waypost.chat.port import ChatReply
+from waypost.chat.port import ToolCall as RequestedCall
+from waypost.content.channel import ContentChannel
+from waypost.content.entries import ToolCall
+from waypost.content.policy import SHOW_EVERYTHING
+from waypost.content.sharing import Sharing, share
+from waypost.content.store import ContentStore
+from waypost.content.tool_schemas import openai_tools
+from waypost.content.tools import ToolExecutor
+from waypost.exceptions import InvalidInput, ProviderError, WaypostError
+from waypost.model import Action, new_id
+
+if TYPE_CHECKING:
+    from waypost.agents.loop import AgentLoop
+
+T = TypeVar("T")
+
+UPDATE_PAYLOAD = "update_payload"
+_ASK = "ask_"
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """The state of one run."""
+
+    def __init__(
+        self,
+        agent: AgentLoop,
+        goal: str,
+        shared: RunContext,
+        *,
+        task_id: str | None = None,
+        project_id: str | None = None,
+        parent: Session | None = None,
+        content: ContentStore | None = None,
+        with_payload: bool = False,
+    ) -> None:
+        self.agent = agent
+        self.with_payload = with_payload
+        self.goal = goal
+        self.shared = shared
+        self.task_id = task_id
+        self.project_id = project_id
+        self.parent = parent
+        self.settings = agent.configuration
+        self.content = content or agent.memory.content(shared.run_id)
+        self.recorder = agent.memory.recorder(shared.run_id)
+        self.channel = self._channel()
+        memory = agent.memory if self.settings.enable_memory else None
+        self.memory_tools = ToolExecutor(self.content, memory)
+        self.actions: list[Action] = []
+        self.problems: list[str] = []
+        self.degraded: list[str] = []
+        self.merged: dict[str, str] = {}
+        self.tokens_in = self.tokens_out = 0
+
+    def _channel(self) -> ContentChannel:
+        settings = self.settings
+        return ContentChannel(
+            self.content,
+            policy=settings.policy if settings.enable_memory else SHOW_EVERYTHING,
+            recorder=self.recorder,
+            compaction_model=self.agent.chat if settings.use_compaction_llm else None,
+            compaction_prompt=settings.compaction_prompt,
+            goal=self.goal,
+        )
+
+    async def run(self) -> RunResult:
+        await self._begin()
+        stopped, answer = await self._steps()
+        await self._finish(answer, stopped)
+        return RunResult(
+            answer=answer,
+            stopped=stopped,
+            run_id=self.shared.run_id,
+            payload=self.shared.payload,
+            steps=self.channel.conversation.step,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            problems=tuple(self.problems),
+            degraded=tuple(self.degraded + self.channel.failures),
+            merged=self.merged,
+        )
+
+    async def _begin(self) -> None:
+        parent = self.parent.shared.run_id if self.parent else None
+        await self._attempt(
+            self.recorder.start(
+                self.settings.settings(), parent_run_id=parent, task_id=self.task_id
+            )
+        )
+        self.channel.add_system(self.settings.instructions)
+        parts = [self.goal]
+        if self.with_payload:
+            parts.append("Payload:\n" + json.dumps(self.shared.payload, ensure_ascii=False))
+        known = await self._known()
+        self.channel.add_user("\n\n".join([*parts, known] if known else parts))
+
+    async def _known(self) -> str:
+        """What long-term memory holds about the goal; empty when it is off, silent or empty."""
+        if not self.settings.enable_memory:
+            return ""
+        package = await self._attempt(
+            self.agent.memory.get_relevant_context(
+                self.goal,
+                self.task_id,
+                self.settings.context_tokens,
+                project_id=self.project_id,
+            )
+        )
+        return package.text if package and package.items else ""
+
+    async def _steps(self) -> tuple[Stopped, str]:
+        said = ""
+        for _ in range(self.settings.max_steps):
+            limit = self.settings.max_tokens
+            if limit is not None and self.tokens_in + self.tokens_out >= limit:
+                return Stopped.TOKEN_LIMIT, said
+            try:
+                reply = await self._ask_model()
+            except ProviderError as error:
+                self.problems.append(f"model: {error}")
+                return Stopped.MODEL_FAILED, said
+            except InvalidInput as error:
+                self.problems.append(f"prompt: {error}")
+                return Stopped.OVER_BUDGET, said
+            said = reply.text or said
+            if not reply.tool_calls:
+                await self.channel.add_assistant(reply.text)
+                return Stopped.ANSWERED, reply.text
+            await self._run_calls(reply)
+        return Stopped.STEP_LIMIT, said
+
+    async def _ask_model(self) -> ChatReply:
+        prompt = await self.channel.prompt()
+        reply = await self.agent.chat.complete(
+            prompt.messages,
+            max_tokens=self.settings.reply_tokens,
+            temperature=self.settings.temperature,
+            tools=self._offered() or None,
+        )
+        self.tokens_in += reply.tokens_in
+        self.tokens_out += reply.tokens_out
+        return reply
+
+    def _offered(self) -> list[dict[str, Any]]:
+        offered = [tool.schema() for tool in self.agent.tools.values()]
+        if self.with_payload:
+            offered.append(_UPDATE_PAYLOAD_SCHEMA)
+        offered += [_ask_schema(name, loop) for name, loop in self.agent.sub_agents.items()]
+        return offered + (openai_tools() if self.settings.enable_memory else [])
+
+    async def _run_calls(self, reply: ChatReply) -> None:
+        """Run every call of a message; each gets its result, whatever happens."""
+        asked = [ToolCall(call.id, call.name, _readable(call)) for call in reply.tool_calls]
+        calls = await self.channel.add_assistant(reply.text, asked)
+        for call, requested in zip(calls, reply.tool_calls, strict=True):
+            if self.settings.enable_memory and call.name in self.memory_tools.names:
+                await self._use_memory(call, requested)
+            else:
+                await self._use_tool(call, requested)
+
+    async def _use_memory(self, call: ToolCall, requested: RequestedCall) -> None:
+        answer = await self.memory_tools.run(call.name, requested.arguments)
+        opened = answer.content_id if call.name == "retrieve_from_memory" else None
+        self.channel.add_view(
+            call.id, answer.text, source=call.name, opened=opened, is_error=answer.is_error
+        )
+
+    async def _use_tool(self, call: ToolCall, requested: RequestedCall) -> None:
+        outcome = await self._outcome(call, requested)
+        tool = self.agent.tools.get(call.name)
+        try:
+            await self.channel.add_result(
+                call.id,
+                "" if outcome.content is None else outcome.content,
+                source=call.name,
+                media_type=tool.media_type if tool else "",
+                is_error=outcome.is_error,
+                pinned=tool.pinned if tool else False,
+            )
+        except InvalidInput as error:
+            outcome = Outcome(f"Error: the result of {call.name} cannot be read: {error}", True)
+            await self.channel.add_result(call.id, outcome.content, source=call.name, is_error=True)
+        await self._note(call, outcome)
+
+    async def _outcome(self, call: ToolCall, requested: RequestedCall) -> Outcome:
+        if call.name == UPDATE_PAYLOAD and self.with_payload:
+            return self._update_payload(call)
+        name = call.name.removeprefix(_ASK)
+        if call.name.startswith(_ASK) and name in self.agent.sub_agents:
+            return await self._ask_sub_agent(name, str(call.arguments.get("task", "")))
+        tool = self.agent.tools.get(call.name)
+        if tool is None:
+            known = ", ".join(one["function"]["name"] for one in self._offered())
+            return Outcome(f"Error: there is no tool {call.name!r}; there are {known}", True)
+        return await tool.run(requested.arguments, self.shared)
+
+    def _update_payload(self, call: ToolCall) -> Outcome:
+        changes = call.arguments.get("changes")
+        if not isinstance(changes, dict) or not changes:
+            return Outcome("Error: changes is an object with the fields to set", True)
+        self.shared.payload.update(changes)
+        return Outcome(f"Payload updated: {', '.join(changes)}")
+
+    async def _ask_sub_agent(self, name: str, task: str) -> Outcome:
+        """Run a sub-agent on shared, read-only or isolated content; its answer is the result."""
+        if not task.strip():
+            return Outcome(f"Error: say what {name} is to do, in the argument task", True)
+        open_to_it = self.settings.share_memory_with_sub_agents
+        mode = self.settings.sharing if open_to_it else Sharing.ISOLATED
+        passed = None
+        if open_to_it and mode is Sharing.ISOLATED:
+            passed = await self.content.snapshot()
+        run_id = new_id()
+        content = await share(self.content, mode, run_id, snapshot=passed)
+        result = await self.agent.sub_agents[name].run_for(self, task, content, run_id=run_id)
+        self.tokens_in += result.tokens_in
+        self.tokens_out += result.tokens_out
+        self.degraded += result.degraded
+        if open_to_it:
+            self.merged |= await content.merge()
+        else:
+            await content.drop()
+        if not result.succeeded:
+            reasons = "; ".join(result.problems) or result.stopped.value
+            return Outcome(f"Error: {name} did not finish ({reasons}). {result.answer}", True)
+        return Outcome(result.answer)
+
+    async def _note(self, call: ToolCall, outcome: Outcome) -> None:
+        text = outcome.content if isinstance(outcome.content, str) else None
+        short = text[:500] if text else None
+        self.actions.append(
+            Action(
+                name=call.name,
+                arguments=dict(call.arguments),
+                result=short,
+                success=not outcome.is_error,
+            )
+        )
+        if outcome.is_error:
+            self.problems.append(f"{call.name}: {short}")
+            if self.settings.enable_memory:
+                place = {"task_id": self.task_id, "project_id": self.project_id}
+                await self._attempt(
+                    record_failure(
+                        self.agent.memory, short or "", doing=self.goal, tool=call.name, **place
+                    )
+                )
+
+    async def _finish(self, answer: str, stopped: Stopped) -> None:
+        facts = {"stopped": stopped.value, "problems": self.problems}
+        step = self.channel.conversation.step
+        await self._attempt(self.recorder.record("answer", step, facts | {"text": answer}))
+        await self._attempt(self.recorder.end())
+        if not self.settings.enable_memory or self.parent:
+            return
+        await self._attempt(
+            self.agent.memory.add_interaction(
+                self.goal,
+                answer or None,
+                outcome=None if answer else stopped.value,
+                actions=tuple(self.actions),
+                success=stopped is Stopped.ANSWERED,
+                run_id=self.shared.run_id,
+                task_id=self.task_id,
+                project_id=self.project_id,
+            )
+        )
+
+    async def _attempt(self, work: Awaitable[T]) -> T | None:
+        """The memory helps but never stops a run; what it could not do is reported."""
+        try:
+            return await work
+        except WaypostError as error:
+            logger.warning("the run goes on without the memory: %s", error)
+            self.degraded.append(str(error))
+            return None
+
+
+def _readable(call: RequestedCall) -> dict[str, Any]:
+    """The arguments as an object; what is none is kept as text, so that the message stays valid."""
+    try:
+        value = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {"unreadable": call.arguments}
+    return value if isinstance(value, dict) else {"value": value}
+
+
+_UPDATE_PAYLOAD_SCHEMA: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": UPDATE_PAYLOAD,
+        "description": "Set fields of the payload, which is what this run returns.",
+        "parameters": {
+            "type": "object",
+            "properties": {"changes": {"type": "object", "description": "Fields and values."}},
+            "required": ["changes"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def _ask_schema(name: str, loop: AgentLoop) -> dict[str, Any]:
+    purpose = loop.configuration.instructions.split("\n")[0][:200]
+    parameters = {
+        "type": "object",
+        "properties": {"task": {"type": "string", "description": "What it is to do, in full."}},
+        "required": ["task"],
+        "additionalProperties": False,
+    }
+    description = f"Ask the agent {name} to do a part of the work. It says of itself: {purpose}"
+    function = {"name": _ASK + name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
