@@ -17,7 +17,7 @@ def application() -> typer.Typer:
     """All commands, in the order in which ``--help`` shows them."""
     import typer
 
-    from waypost.cli import reading, serve, transfer, upkeep, writing
+    from waypost.cli import reading, runs, serve, transfer, upkeep, writing
 
     app = typer.Typer(
         name="waypost",
@@ -26,7 +26,7 @@ def application() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for group in (writing, reading, transfer, upkeep, serve):
+    for group in (writing, reading, runs, transfer, upkeep, serve):
         group.register(app)
     return app
 
