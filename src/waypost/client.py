@@ -33,7 +33,6 @@ from waypost.exceptions import (
     TimedOut,
     WaypostError,
 )
-from waypost.memory import checked, checked_id
 from waypost.model import (
     HistoryEntry,
     Interaction,
@@ -46,6 +45,7 @@ from waypost.model import (
     new_id,
 )
 from waypost.model.context import ContextPackage, ContextRequest
+from waypost.validation import checked, checked_id
 
 if TYPE_CHECKING:
     import httpx2

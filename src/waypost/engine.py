@@ -18,13 +18,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from waypost.context.assembler import ContextAssembler
+from waypost.chat import ChatModel, chat_model_from_url
+from waypost.context.assembler import Cautions, ContextAssembler
+from waypost.context.gather import Caution
 from waypost.embed import embedder_from_url
 from waypost.embed.cached import CachedEmbedder
 from waypost.embed.port import Embedder
+from waypost.errors.patterns import caution_text
+from waypost.errors.strategy import Strategist
+from waypost.errors.tracker import ErrorTracker
 from waypost.exceptions import InvalidInput, StorageError
-from waypost.memory import MemoryManager, Parts, checked
-from waypost.model import CallerId, utc_now
+from waypost.memory import MemoryManager, Parts
+from waypost.model import CallerId, NewMemory, Stored, utc_now
 from waypost.model.base import Value
 from waypost.model.retention import RetentionPolicy
 from waypost.retention.keeper import Bounds
@@ -32,10 +37,15 @@ from waypost.retention.objects import ObjectStore, object_store
 from waypost.retrieve.access_tracker import AccessTracker
 from waypost.retrieve.retriever import Retriever
 from waypost.retrieve.search import Search
+from waypost.stages.compressor import CompressionConfig, ContextCompressor
+from waypost.stages.manager import StageManager
+from waypost.stages.tasks import TaskManager
 from waypost.store import statistics, vectors
 from waypost.store.database import Backend, Database
 from waypost.store.embedding_cache import DatabaseEmbeddingCache
+from waypost.task_memory import TaskParts
 from waypost.tiers.promotion import Promoter
+from waypost.validation import checked
 from waypost.working import working_memory
 from waypost.write.editor import Editor
 from waypost.write.queue import EmbeddingQueue
@@ -63,9 +73,13 @@ class Engine:
         *,
         bounds: Bounds,
         clock: Callable[[], datetime],
+        chat: ChatModel | None = None,
+        compression: CompressionConfig | None = None,
     ) -> None:
         self.database = database
         self.bounds = bounds
+        self.chat = chat
+        self.compression = compression or CompressionConfig()
         self.embedder = embedder
         self.search = search
         self.clock = clock
@@ -82,18 +96,40 @@ class Engine:
         embedder = self._embedder_of(agent_id)
         retriever = Retriever(self.database, self.search, embedder, agent_id, **reading)
         writer = Writer(self.database, embedder, agent_id, **common)
+        tasks = self._task_parts(agent_id, writer)
         parts = Parts(
             database=self.database,
             writer=writer,
             editor=Editor(self.database, embedder, agent_id, **common),
             retriever=retriever,
-            assembler=ContextAssembler(self.database, retriever, agent_id, **reading),
+            assembler=ContextAssembler(
+                self.database, retriever, agent_id, cautions=_cautions(tasks.errors), **reading
+            ),
             keeper=self.bounds.keeper(self.database, agent_id, index=self.search, clock=self.clock),
             promoter=Promoter(self.database, writer, agent_id, clock=self.clock),
             working=self.bounds.working,
+            tasks=tasks,
             clock=self.clock,
         )
         return MemoryManager(agent_id, parts)
+
+    def _task_parts(self, agent_id: str, writer: Writer) -> TaskParts:
+        """What follows the tasks of one agent."""
+        database, clock = self.database, self.clock
+
+        async def remember(new: NewMemory) -> Stored:
+            return (await writer.add([new]))[0]
+
+        errors = ErrorTracker(database, agent_id, remember, clock=clock)
+        compressor = ContextCompressor(
+            database, agent_id, chat=self.chat, config=self.compression, clock=clock
+        )
+        stages = StageManager(database, agent_id, compressor, clock=clock)
+        tasks = TaskManager(
+            database, agent_id, stages, compressor, open_patterns=errors.open_patterns, clock=clock
+        )
+        strategy = Strategist(database, agent_id, clock=clock)
+        return TaskParts(tasks, stages, compressor, errors, strategy)
 
     def _embedder_of(self, agent_id: str) -> Embedder:
         """The embedder as one agent has it: what costs a call is remembered, for it alone."""
@@ -130,6 +166,8 @@ class Engine:
         await asyncio.to_thread(self.search.close)
         await self.database.close()
         await self.embedder.aclose()
+        if self.chat is not None:
+            await self.chat.aclose()
 
     async def __aenter__(self) -> Engine:
         return self
@@ -176,6 +214,9 @@ def open(
     archive_url: str | None = None,
     redis_url: str | None = None,
     retention: RetentionPolicy | None = None,
+    chat: str | ChatModel | None = None,
+    chat_key: str | None = None,
+    compression: CompressionConfig | None = None,
     clock: Callable[[], datetime] = utc_now,
     **options: Any,
 ) -> Opening:
@@ -185,8 +226,11 @@ def open(
     ``options`` go to the embedder that a URL names (api_key, base_url, …).
     ``archive_url`` is where pruned memories go: a folder or an object-store URL, by default
     a folder beside the file. ``retention`` sets capacities; by default there are none.
-    ``redis_url`` shares working memory between processes.
+    ``redis_url`` shares working memory between processes. ``chat`` is a chat model, or the
+    address of one ("openai:gpt-4o-mini", …), that words summaries; without one they are made
+    locally. ``compression`` sets how short they are.
     """
+    model = chat_model_from_url(chat, api_key=chat_key) if isinstance(chat, str) else chat
     chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
 
     def bounds(backend: Backend) -> Bounds:
@@ -196,7 +240,8 @@ def open(
             policy=retention or RetentionPolicy(),
         )
 
-    return Opening(lambda: _open(str(url), chosen, bounds, clock))
+    hierarchy = {"chat": model, "compression": compression}
+    return Opening(lambda: _open(str(url), chosen, bounds, clock, **hierarchy))
 
 
 def objects_for(backend: Backend, archive_url: str | None) -> ObjectStore:
@@ -206,11 +251,29 @@ def objects_for(backend: Backend, archive_url: str | None) -> ObjectStore:
     return object_store(archive_url, path, in_memory=in_memory)
 
 
+def _cautions(errors: ErrorTracker) -> Cautions:
+    """A task's open error patterns, as the context says them."""
+
+    async def read(task_id: str | None) -> list[Caution]:
+        return [
+            Caution(
+                caution_id=pattern.error_ids[-1],
+                text=caution_text(pattern),
+                last_seen=pattern.last_seen,
+                severity=pattern.max_severity,
+            )
+            for pattern in await errors.open_patterns(task_id)
+        ]
+
+    return read
+
+
 async def _open(
     url: str,
     embedder: Embedder,
     bounds: Callable[[Backend], Bounds],
     clock: Callable[[], datetime],
+    **hierarchy: Any,
 ) -> Engine:
     backend = backend_for(url)
     database = Database(backend)
@@ -224,6 +287,7 @@ async def _open(
             search_for(database, embedder),
             bounds=bounds(backend),
             clock=clock,
+            **hierarchy,
         )
         await engine.start()
     except BaseException:

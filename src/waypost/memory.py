@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
+from waypost.content.runs import RunReader, RunRecorder
+from waypost.content.store import ContentStore
 from waypost.context.assembler import ContextAssembler
-from waypost.exceptions import ContentTooLarge, InvalidInput, StorageError
+from waypost.exceptions import StorageError
 from waypost.filters import parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.model import (
@@ -31,18 +31,19 @@ from waypost.model import (
     Tier,
 )
 from waypost.model.context import ContextPackage, ContextRequest
-from waypost.model.memory import MAX_CONTENT_CHARACTERS
 from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
 from waypost.retention.archive import Archive
 from waypost.retention.keeper import Keeper
 from waypost.retrieve.retriever import Retriever
 from waypost.store import memories, statistics
 from waypost.store.database import Database
+from waypost.task_memory import TaskMemory, TaskParts
 from waypost.tiers.global_store import Confirm, GlobalMemoryStore
 from waypost.tiers.project_store import MAX_ITEMS, ProjectMemoryStore
 from waypost.tiers.promotion import Promoter
 from waypost.tiers.task_store import TaskMemoryStore
 from waypost.tiers.view import TierParts
+from waypost.validation import checked, checked_id
 from waypost.working import WorkingEntry, WorkingMemory, latest_within
 from waypost.working.port import MOST_ENTRIES
 from waypost.write.editor import Editor
@@ -51,7 +52,6 @@ from waypost.write.writer import Writer
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,15 @@ class Parts:
     keeper: Keeper
     promoter: Promoter
     working: WorkingMemory
+    tasks: TaskParts
     clock: Callable[[], datetime]
 
 
-class MemoryManager:
+class MemoryManager(TaskMemory):
     """The memory of one agent."""
 
     def __init__(self, agent_id: str, parts: Parts) -> None:
+        super().__init__(parts.tasks)
         self.agent_id = agent_id
         self._parts = parts
         self._database = parts.database
@@ -274,6 +276,19 @@ class MemoryManager:
         """What was pruned: count, read and find it without bringing it back."""
         return self._parts.keeper.archive
 
+    def content(self, run_id: str | None = None) -> ContentStore:
+        """Full results of a run, kept beside the conversation; without a run, all, to read."""
+        return ContentStore(self._database, self.agent_id, run_id, clock=self._parts.clock)
+
+    def recorder(self, run_id: str) -> RunRecorder:
+        """Records what a run's model is shown, step by step."""
+        return RunRecorder(self._database, self.agent_id, run_id, clock=self._parts.clock)
+
+    @property
+    def runs(self) -> RunReader:
+        """The agent's runs, kept for audit: list them, read their events, replay a step."""
+        return RunReader(self._database, self.agent_id)
+
     async def _after_write(self, stored: Sequence[Stored]) -> None:
         """Keep working memory at hand and capacities in force."""
         by_task: dict[str, list[WorkingEntry]] = {}
@@ -306,46 +321,3 @@ class MemoryManager:
 
     async def _read(self, work: Callable[..., T], *args: Any) -> T:
         return await self._database.read(work, self.agent_id, *args, agent=self.agent_id)
-
-
-def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Validate input; the error names the field, what is wrong and what would be right."""
-    try:
-        return model.model_validate(dict(values))
-    except ValidationError as error:
-        raise _invalid(model, values, error) from error
-
-
-def checked_id(memory_id: str) -> str:
-    from uuid import UUID
-
-    try:
-        return str(UUID(str(memory_id)))
-    except ValueError:
-        raise InvalidInput(f"{memory_id!r} is not a memory id; ids are UUIDs") from None
-
-
-def _invalid(
-    model: type[BaseModel], values: Mapping[str, Any], error: ValidationError
-) -> InvalidInput:
-    content = values.get("content")
-    kind = InvalidInput
-    if isinstance(content, str) and len(content) > MAX_CONTENT_CHARACTERS:
-        kind = ContentTooLarge
-    return kind(
-        describe(model, error), fields=[".".join(map(str, e["loc"])) for e in error.errors()]
-    )
-
-
-def describe(model: type[BaseModel], error: ValidationError) -> str:
-    parts: Sequence[str] = [_sentence(model, dict(problem)) for problem in error.errors()]
-    return "; ".join(parts)
-
-
-def _sentence(model: type[BaseModel], problem: dict[str, Any]) -> str:
-    place = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "extra_forbidden":
-        known = ", ".join(sorted(model.model_fields))
-        return f"{place!r} is not a field of {model.__name__}; known are {known}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message

@@ -123,7 +123,10 @@ def engine_options(settings: Settings) -> dict[str, Any]:
         "embedder": settings.embedder,
         "archive_url": settings.archive_url,
         "redis_url": settings.redis_url,
+        "chat": settings.chat,
     }
+    if settings.chat_key is not None:
+        options["chat_key"] = settings.chat_key.get_secret_value()
     if settings.embedder_key is not None:
         options["api_key"] = settings.embedder_key.get_secret_value()
     return options

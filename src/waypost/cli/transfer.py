@@ -137,8 +137,8 @@ class Importer:
 
 def parse_line(line: str) -> NewMemory | Interaction | None:
     """One line as what it asks to remember; None when it is blank."""
-    from waypost.memory import checked
     from waypost.model import Interaction, NewMemory
+    from waypost.validation import checked
 
     if not line.strip():
         return None

@@ -63,6 +63,14 @@ def _pattern(group: list[ErrorRecord], known: Sequence[ErrorRecord]) -> ErrorPat
     )
 
 
+def caution_text(pattern: ErrorPattern) -> str:
+    """A pattern in one sentence, for an agent about to make the same mistake."""
+    where = f" in {pattern.tool}" if pattern.tool else ""
+    around = f" Common: {', '.join(pattern.common_context)}." if pattern.common_context else ""
+    advice = f" What worked: {pattern.recommendation.text}." if pattern.recommendation else ""
+    return f"{pattern.occurrences} times{where}: {pattern.description}.{around}{advice}"
+
+
 def common_context(group: Sequence[ErrorRecord], others: Sequence[ErrorRecord]) -> tuple[str, ...]:
     """What nearly all errors of a group had around them and other errors mostly had not."""
     here = Counter(feature for error in group for feature in set(_features(error)))

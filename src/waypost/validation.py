@@ -1,0 +1,67 @@
+"""Checking what callers pass in, with errors that say what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from waypost.exceptions import ContentTooLarge, InvalidInput
+from waypost.model.memory import MAX_CONTENT_CHARACTERS
+
+Model = TypeVar("Model", bound=BaseModel)
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """Validate input; the error names the field, what is wrong and what would be right."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise _invalid(model, values, error) from error
+
+
+def checked_id(memory_id: str) -> str:
+    from uuid import UUID
+
+    try:
+        return str(UUID(str(memory_id)))
+    except ValueError:
+        raise InvalidInput(f"{memory_id!r} is not a memory id; ids are UUIDs") from None
+
+
+def _invalid(
+    model: type[BaseModel], values: Mapping[str, Any], error: ValidationError
+) -> InvalidInput:
+    content = values.get("content")
+    kind = InvalidInput
+    if isinstance(content, str) and len(content) > MAX_CONTENT_CHARACTERS:
+        kind = ContentTooLarge
+    return kind(
+        describe(model, error), fields=[".".join(map(str, e["loc"])) for e in error.errors()]
+    )
+
+
+def describe(model: type[BaseModel], error: ValidationError) -> str:
+    parts: Sequence[str] = [_sentence(model, dict(problem)) for problem in error.errors()]
+    return "; ".join(parts)
+
+
+def _sentence(model: type[BaseModel], problem: dict[str, Any]) -> str:
+    place = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        known = ", ".join(sorted(model.model_fields))
+        return f"{place!r} is not a field of {model.__name__}; known are {known}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
+
+
+def checked_choice(choices: type[Choice], value: str) -> Choice:
+    """One of a closed vocabulary; the error lists all of it."""
+    try:
+        return choices(value)
+    except ValueError:
+        known = ", ".join(choices)
+        raise InvalidInput(f"{value!r} is not one of {known}", value=value) from None
