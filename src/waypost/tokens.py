@@ -224,15 +224,17 @@ def _holds(first: bytes, second: bytes, merged: Callable[[bytes], list[bytes]]) 
 
 def _merge_short(piece: bytes, ranks: dict[bytes, int]) -> list[bytes]:
     """Join the adjacent pair of the lowest rank, again and again; quadratic, quick when short."""
+    unknown, get = len(ranks), ranks.get
     parts = [piece[i : i + 1] for i in range(len(piece))]
-    unknown = len(ranks)
-    while len(parts) > 1:
-        best, at = min(
-            (ranks.get(parts[i] + parts[i + 1], unknown), i) for i in range(len(parts) - 1)
-        )
-        if best == unknown:
-            break
+    pairs = [get(piece[i : i + 2], unknown) for i in range(len(piece) - 1)]
+    while pairs and (best := min(pairs)) != unknown:
+        at = pairs.index(best)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        del pairs[at]
+        if at < len(pairs):
+            pairs[at] = get(parts[at] + parts[at + 1], unknown)
+        if at > 0:
+            pairs[at - 1] = get(parts[at - 1] + parts[at], unknown)
     return parts
 
 

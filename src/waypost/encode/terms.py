@@ -17,6 +17,7 @@ import re
 import threading
 import unicodedata
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -65,18 +66,12 @@ _MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 
-_remembered: dict[str, tuple[str, ...]] = {}
 _stemming = threading.Lock()
 
 
 def analyze(text: str) -> list[str]:
     """The index terms of a text in their order, repeats included."""
-    terms: list[str] = []
-    known = _remembered
-    for word in _WORD.findall(text):
-        found = known.get(word)
-        terms.extend(found if found is not None else _remember(word))
-    return terms
+    return list(chain.from_iterable(map(_terms.__getitem__, _WORD.findall(text))))
 
 
 def indexed_text(content: str, source: str | None = None, timestamp: datetime | None = None) -> str:
@@ -87,11 +82,17 @@ def indexed_text(content: str, source: str | None = None, timestamp: datetime | 
     return f"{day}{source}: {content}" if source else f"{day}{content}"
 
 
-def _remember(word: str) -> tuple[str, ...]:
-    if len(_remembered) >= _MAX_REMEMBERED_WORDS:
-        _remembered.clear()
-    terms = _remembered[word] = tuple(_terms_of_word(word))
-    return terms
+class _Terms(dict[str, tuple[str, ...]]):
+    """From a word to its terms, worked out when first asked for; starts over when full."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _MAX_REMEMBERED_WORDS:
+            self.clear()
+        terms = self[word] = tuple(_terms_of_word(word))
+        return terms
+
+
+_terms = _Terms()
 
 
 def _terms_of_word(word: str) -> list[str]:

@@ -28,7 +28,8 @@ def new_id() -> str:
         _last = tick
     random = int.from_bytes(os.urandom(8)) & ((1 << 62) - 1)
     value = ((tick >> 12) << 80) | (0x7 << 76) | ((tick & 0xFFF) << 64) | (0b10 << 62) | random
-    return str(UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _canonical_uuid(value: str) -> str:

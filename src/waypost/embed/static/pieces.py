@@ -58,15 +58,16 @@ class PieceMemo(dict[str, bytes]):
         return numbers
 
     def _merged(self, symbols: list[str]) -> list[str]:
-        while len(symbols) > 1:
-            ranks = [
-                self._numbers.get(left + right, _NO_MERGE) for left, right in pairwise(symbols)
-            ]
-            lowest = min(ranks)
-            if lowest == _NO_MERGE:
-                break
-            place = ranks.index(lowest)
+        get = self._numbers.get
+        pairs = [get(left + right, _NO_MERGE) for left, right in pairwise(symbols)]
+        while pairs and (lowest := min(pairs)) != _NO_MERGE:
+            place = pairs.index(lowest)
             symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
+            del pairs[place]
+            if place < len(pairs):
+                pairs[place] = get(symbols[place] + symbols[place + 1], _NO_MERGE)
+            if place > 0:
+                pairs[place - 1] = get(symbols[place - 1] + symbols[place], _NO_MERGE)
         return symbols
 
 
