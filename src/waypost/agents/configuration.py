@@ -9,6 +9,7 @@ from waypost.content.compaction.by_model import COMPACTION_PROMPT
 from waypost.content.policy import Policy
 from waypost.content.sharing import Sharing
 from waypost.exceptions import InvalidInput
+from waypost.model import StageType
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class AgentConfiguration:
     runs as if there were none. ``share_memory_with_sub_agents``: they see this run's content and
     long-term memory; off, they are isolated. ``use_compaction_llm``: the chat model writes the
     citations, with ``compaction_prompt``; off, the plugins do. ``sharing`` says how content is
-    shared when it is.
+    shared when it is. ``stage`` is opened when a run belongs to a task that has no open one, and
+    completed when the run ends (None: the run leaves stages alone).
     """
 
     name: str = "agent"
@@ -36,6 +38,7 @@ class AgentConfiguration:
     reply_tokens: int = 2000
     context_tokens: int = 1500
     temperature: float = 0.0
+    stage: StageType | None = StageType.EXECUTION
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "reply_tokens", "context_tokens"):

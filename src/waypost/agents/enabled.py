@@ -100,9 +100,7 @@ class MemoryEnabledAgent:
     async def _record_error(self, query: str, error: Exception) -> None:
         """Keep the failure; a memory that fails as well must not hide the first error."""
         try:
-            await record_failure(
-                self.memory, error, doing=query, task_id=self.task_id, project_id=self.project_id
-            )
+            await record_failure(self.memory, error, doing=query, task_id=self.task_id)
         except WaypostError as failure:
             logger.warning("the error was not recorded: %s", failure)
 
@@ -114,17 +112,13 @@ async def record_failure(
     doing: str,
     tool: str | None = None,
     task_id: str | None = None,
-    project_id: str | None = None,
 ) -> None:
     """Keep a failure as an error of the agent, with what it was doing."""
     named = isinstance(error, Exception)
-    description = f"{type(error).__name__}: {error}" if named else str(error)
-    await memory.add_memory(
-        f"{description}\nWhile: {doing}"[:10_000],
-        kind="error",
+    await memory.record_error(
+        type(error).__name__[:64] if named else "tool_error",
+        str(error).strip()[:10_000] or "failed without a message",
+        tool=tool,
         task_id=task_id,
-        project_id=project_id,
-        source=tool,
-        tags=("error",),
-        success=False,
+        context_when_occurred=doing[:2000],
     )

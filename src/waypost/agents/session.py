@@ -19,8 +19,8 @@ from waypost.content.sharing import Sharing, share
 from waypost.content.store import ContentStore
 from waypost.content.tool_schemas import openai_tools
 from waypost.content.tools import ToolExecutor
-from waypost.exceptions import InvalidInput, ProviderError, WaypostError
-from waypost.model import Action, new_id
+from waypost.exceptions import Conflict, InvalidInput, ProviderError, WaypostError
+from waypost.model import Action, StageMemory, new_id
 
 if TYPE_CHECKING:
     from waypost.agents.loop import AgentLoop
@@ -65,6 +65,7 @@ class Session:
         self.problems: list[str] = []
         self.degraded: list[str] = []
         self.merged: dict[str, str] = {}
+        self.stage: StageMemory | None = None
         self.tokens_in = self.tokens_out = 0
 
     def _channel(self) -> ContentChannel:
@@ -102,12 +103,33 @@ class Session:
                 self.settings.settings(), parent_run_id=parent, task_id=self.task_id
             )
         )
+        await self._open_stage()
         self.channel.add_system(self.settings.instructions)
         parts = [self.goal]
         if self.with_payload:
             parts.append("Payload:\n" + json.dumps(self.shared.payload, ensure_ascii=False))
         known = await self._known()
         self.channel.add_user("\n\n".join([*parts, known] if known else parts))
+
+    async def _open_stage(self) -> None:
+        """With a task, work in a stage of it: the open one, or one of this run's own."""
+        wanted = self.settings.stage
+        if self.task_id is None or wanted is None or not self.settings.enable_memory or self.parent:
+            return
+        memory, task_id = self.agent.memory, self.task_id
+        try:
+            await memory.start_task(self.goal, task_id=task_id, project_id=self.project_id)
+        except Conflict:
+            logger.debug("task %s goes on under the goal it was started with", task_id)
+        except WaypostError as error:
+            self.degraded.append(str(error))
+            return
+        if await self._attempt(memory.stages.current_stage(task_id)) is None:
+            self.stage = await self._attempt(memory.start_stage(task_id, wanted))
+
+    async def _close_stage(self) -> None:
+        if self.stage is not None and self.task_id is not None:
+            await self._attempt(self.agent.memory.complete_stage(self.task_id, self.stage.stage_id))
 
     async def _known(self) -> str:
         """What long-term memory holds about the goal; empty when it is off, silent or empty."""
@@ -254,10 +276,13 @@ class Session:
         if outcome.is_error:
             self.problems.append(f"{call.name}: {short}")
             if self.settings.enable_memory:
-                place = {"task_id": self.task_id, "project_id": self.project_id}
                 await self._attempt(
                     record_failure(
-                        self.agent.memory, short or "", doing=self.goal, tool=call.name, **place
+                        self.agent.memory,
+                        short or "",
+                        doing=self.goal,
+                        tool=call.name,
+                        task_id=self.task_id,
                     )
                 )
 
@@ -280,6 +305,7 @@ class Session:
                 project_id=self.project_id,
             )
         )
+        await self._close_stage()
 
     async def _attempt(self, work: Awaitable[T]) -> T | None:
         """The memory helps but never stops a run; what it could not do is reported."""

@@ -62,9 +62,9 @@ class Spool:
     def digest(self) -> str:
         return self._hash.hexdigest()
 
-    def material(self, media_type: str, source: str) -> Material:
-        head, tail = bytes(self._head), bytes(self._tail)
-        return sampled(head, tail, self.size, media_type=media_type, source=source)
+    def material(self, media_type: str, source: str, *, is_text: bool) -> Material:
+        kept = {"media_type": media_type, "source": source}
+        return sampled(bytes(self._head), bytes(self._tail), self.size, is_text=is_text, **kept)
 
     def chunks(self) -> Iterator[bytes]:
         """The compressed chunks, in order."""

@@ -53,7 +53,7 @@ async def _pieces(chunks: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncIterat
 def describe(spool: blobs.Spool, is_text: bool, **details: Any) -> dict[str, Any]:
     """The item's columns. Token counts are exact up to a size, then extended from a sample."""
     source, media_type = details.pop("source"), details.pop("media_type")
-    material = spool.material(media_type, source)
+    material = spool.material(media_type, source, is_text=is_text)
     compactor = choose(material)
     readable = not material.is_binary
     fields: dict[str, Any] = {
@@ -62,7 +62,7 @@ def describe(spool: blobs.Spool, is_text: bool, **details: Any) -> dict[str, Any
         "media_type": media_type or ("text/plain" if readable else "application/octet-stream"),
         "digest": spool.digest,
         "size": spool.size,
-        "characters": _characters(spool) if readable or is_text else None,
+        "characters": _characters(spool) if readable else None,
         "token_count": _tokens(spool, material) if readable else 0,
         "kind": compactor.name,
         "title": details.pop("title", None) or (compact(material).title if readable else None),

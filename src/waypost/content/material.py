@@ -62,15 +62,21 @@ def material_of_chunks(
 
 
 def sampled(
-    head: bytes, tail: bytes, size: int, *, media_type: str = "", source: str = ""
+    head: bytes,
+    tail: bytes,
+    size: int,
+    *,
+    media_type: str = "",
+    source: str = "",
+    is_text: bool = False,
 ) -> Material:
-    """Make a material of the two ends of a result of ``size`` bytes."""
-    text = decode(head)
+    """Make a material of the two ends of a result of ``size`` bytes; ``is_text`` if it is known."""
+    text = head.decode("utf-8", errors="replace") if is_text else decode(head)
     if text is None:
         return Material("", "", head[:4096], size, media_type, source)
     if not tail and len(text) <= HEAD_CHARACTERS:
         return Material(text, "", b"", size, media_type, source)
-    end = (decode(tail) or "") if tail else text[HEAD_CHARACTERS:]
+    end = tail.decode("utf-8", errors="replace") if tail else text[HEAD_CHARACTERS:]
     return Material(text[:HEAD_CHARACTERS], end[-TAIL_CHARACTERS:], b"", size, media_type, source)
 
 

@@ -63,8 +63,14 @@ def material_of_item(connection: Connection, item: ContentItem) -> Material:
         else blobs.last_chunk(connection, item.agent_id, item.digest)
     )
     tail = last[-40_000:] if item.size > 400_000 else b""
-    kept = {"media_type": item.media_type, "source": item.source}
-    return sampled(first[:400_000], tail, item.size, **kept)
+    return sampled(
+        first[:400_000],
+        tail,
+        item.size,
+        media_type=item.media_type,
+        source=item.source,
+        is_text=item.characters is not None,
+    )
 
 
 def read_citation(

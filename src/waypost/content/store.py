@@ -76,6 +76,7 @@ class ContentStore:
 
         ``details`` are title, tags, related_to, trust, is_error, pinned and metadata.
         """
+        self._check_writable()
         data, media = as_bytes(content, media_type)
         spool = await asyncio.to_thread(blobs.spooled, data)
         is_text = not isinstance(content, bytes)
