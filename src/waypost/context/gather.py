@@ -26,6 +26,7 @@ _WINDOW_VALUE = 0.45
 _CAUTION_VALUE = 0.60
 _EXCERPT_SHARE = 0.12
 _SMALLEST_EXCERPT = 60
+_PROGRESS_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Gatherer:
         scene = found.scene
         newest = max((one.memory.timestamp for one in found.recalled), default=None)
         groups: list[Iterable[Candidate]] = [
-            task_lines(scene),
+            task_lines(scene, self._progress(scene)),
             (self._recalled(one, scene, newest) for one in found.recalled if self._visible(one)),
             self._window(scene),
             (self._standing(memory, scene) for memory in scene.standing),
@@ -85,6 +86,19 @@ class Gatherer:
         for candidate in (one for group in groups for one in group):
             unique.setdefault(candidate.entry_id, candidate)
         return self._with_ends(scene, unique)
+
+    def _progress(self, scene: Scene) -> str:
+        """As many lines of the task's progress as leave most of the budget to what was recalled."""
+        summary = "" if scene.task is None else str(scene.task["task_progress_summary"])
+        room = int(self._max_tokens * _PROGRESS_SHARE)
+        kept: list[str] = []
+        for line in summary.splitlines():
+            room -= self._count(line) + 1
+            if room < 0:
+                kept.append("…")
+                break
+            kept.append(line)
+        return "\n".join(kept)
 
     def _visible(self, one: RecalledMemory) -> bool:
         """Scratch notes of another task are nobody else's business."""
@@ -190,7 +204,7 @@ def spoken(memory: MemoryRecord) -> str:
     return memory.content
 
 
-def task_lines(scene: Scene) -> list[Candidate]:
+def task_lines(scene: Scene, progress: str) -> list[Candidate]:
     """The fixed head: goal, constraints, stage and progress of the task."""
     if scene.task is None:
         return []
@@ -203,8 +217,8 @@ def task_lines(scene: Scene) -> list[Candidate]:
     open_stage = next((s for s in scene.stages if s["completed_at"] is None), None)
     if open_stage is not None:
         lines.append(("stage", f"Stage: {open_stage['stage_type']}"))
-    if task["task_progress_summary"]:
-        lines.append(("progress", f"Progress: {task['task_progress_summary']}"))
+    if progress:
+        lines.append(("progress", f"Progress: {progress}"))
     return [_task_line(place, name, text) for place, (name, text) in enumerate(lines)]
 
 
