@@ -66,7 +66,7 @@ class Ledger:
 def build(sources: Sequence[Source]) -> Ledger:
     """Read sources into a ledger; linear in their length."""
     units = split_sources(list(sources))
-    repeated = group(units)
+    repeated = group(units, sources)
     bulk = [_is_bulk(unit, sources, position in repeated) for position, unit in enumerate(units)]
     said: dict[Key, Entry] = {}
     for position, fact in _facts(units, sources, bulk, wanted=False):
@@ -193,11 +193,22 @@ def _close_answered_questions(
     """Give no weight to questions that the conversation has gone past."""
     said = [place for place, source in enumerate(sources) if not source.bulk]
     recent = said[-_LAST_WORDS] if len(said) > _LAST_WORDS else 0
+    last_unit = {
+        (units[position].source, form): position
+        for entry in entries.values()
+        if entry.kind != "question"
+        for fact in entry.instances
+        for position in entry.units
+        for form in fact.forms
+    }
     for entry in entries.values():
-        if entry.kind != "question" or is_marked_question(entry.instances[0].text):
-            continue
-        if units[entry.units[-1]].source < recent:
-            entry.weight = 0.0
+        if entry.kind == "question" and not is_marked_question(entry.instances[0].text):
+            asked = entry.units[-1]
+            source = units[asked].source
+            forms = set(entry.instances[0].forms)
+            taken_up = sum(last_unit.get((source, form), -1) > asked for form in forms)
+            if source < recent or 2 * taken_up >= len(forms):
+                entry.weight = 0.0
 
 
 __all__ = ["FEW_VALUES", "REPEATED", "Entry", "Ledger", "build"]

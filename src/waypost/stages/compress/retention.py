@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from waypost.stages.compress import ledger as ledgers
 from waypost.stages.compress.facts import TypedFact
@@ -174,13 +175,13 @@ def _unsupported(
     index: SummaryIndex,
     cited: Sequence[Sequence[str]] | None,
 ) -> tuple[str, ...]:
-    support = {source.source_id: known_words(source) for source in sources}
-    everything = set().union(*support.values())
+    by_id = {source.source_id: source for source in sources}
+    words = cache(lambda name: known_words(by_id[name]))
+    everything = cache(lambda: set().union(*map(words, by_id)))
     found = []
     for number, line in enumerate(lines):
-        known = everything
-        if cited is not None and cited[number]:
-            known = set().union(*(support.get(name, set()) for name in cited[number]))
+        names = [name for name in (cited[number] if cited else ()) if name in by_id]
+        known = set().union(*map(words, names)) if names else everything()
         if not _is_supported(_content(index.lines[number]), known):
             found.append(line)
     return tuple(found)

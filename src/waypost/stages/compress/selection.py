@@ -3,7 +3,8 @@
 Greedy weighted coverage with a lazy heap: the unit with the most uncovered weight per character
 goes first, so a short line with a rare fact beats a long one that repeats. Repeats and near
 repeats add no weight and are never chosen. Selection ends when the floor is covered and the
-budget is filled, whichever comes later. Ties are broken by position: same input, same choice.
+budget is filled with lines that are worth it, whichever comes later. Ties are broken by position:
+same input, same choice.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from waypost.stages.compress.ledger import Ledger
 
 _LINE_COST = 12
+WORTH_A_LINE = 0.2
 
 
 class Coverage:
@@ -67,7 +69,9 @@ def select(
     heap = _ranked(coverage, set(always))
     while (unit := _best(heap, coverage)) is not None:
         cost = count(ledger.units[unit].text) + 1
-        if coverage.weight >= target and spent + cost > budget:
+        if coverage.weight >= target and (
+            spent + cost > budget or coverage.gain(unit) < WORTH_A_LINE
+        ):
             break
         coverage.take(unit)
         spent += cost

@@ -6,32 +6,36 @@ the form; one line per form, with the count, says what the listing was.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Sequence
 
+from waypost.stages.compress.sources import Source
 from waypost.stages.compress.units import Unit
-from waypost.stages.compress.words import VALUES, tokenize
 
 REPEATED = 3
 _LONGEST = 24
+_VARIES = re.compile(r"[\d/\\@]")
 
 
 def mask(text: str) -> tuple[str, ...]:
-    """The form of a line: its words by stem, each value by its kind."""
+    """The form of a line: its words in lower case, anything with a digit or a path as ``#``."""
     return tuple(
-        f"<{token.kind}>" if token.kind in VALUES else token.form
-        for token in tokenize(text)[:_LONGEST]
+        "#" if _VARIES.search(piece) else piece.lower() for piece in text.split()[:_LONGEST]
     )
 
 
-def group(units: list[Unit]) -> dict[int, tuple[int, int]]:
+def group(units: Sequence[Unit], sources: Sequence[Source]) -> dict[int, tuple[int, int]]:
     """For each unit of a repeated form: the first unit of that form, and how many there are.
 
-    Only machine lines and records are grouped; prose that repeats is a repeated statement.
+    Machine lines, records and the text of bulk output are grouped; what is said again in prose is
+    a repeated statement.
     """
-    members: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
+    members: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for position, unit in enumerate(units):
-        if unit.shape in ("line", "record"):
-            members[(0, mask(unit.text))].append(position)
+        said = unit.shape == "command" or sources[unit.source].pinned
+        if not said and (unit.shape in ("line", "record") or sources[unit.source].bulk):
+            members[mask(unit.text)].append(position)
     return {
         position: (positions[0], len(positions))
         for positions in members.values()

@@ -33,6 +33,11 @@ _OPENING = re.compile(
     r"hello|hey|perfect|awesome|wow|oh|so|now|first|next|then)\b[,.!]*\s+)+(?=\S+\s+\S+)",
     re.IGNORECASE,
 )
+_STAMP = re.compile(
+    r"[\[(]?(?:\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:|\d{2}:\d{2}:\d{2}|"
+    r"[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:|"
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b)"
+)
 _ODD = re.compile(r"[{}\[\]<>=|\\^~@#$%&*+/_`]")
 
 
@@ -193,8 +198,10 @@ def _windows(text: str) -> Iterator[str]:
 
 
 def _is_machine_line(line: str) -> bool:
-    """Code, logs and tables: many signs, or an indented line without a sentence in it."""
+    """Code, logs and tables: stamped, full of signs, or indented without a sentence in it."""
     stripped = line.strip()
+    if _STAMP.match(stripped):
+        return True
     odd = len(_ODD.findall(stripped))
     if odd * 12 > len(stripped) and odd > 1:
         return True
