@@ -39,6 +39,8 @@ from waypost.service.stdio import serve_lines
 from waypost.store import vectors
 
 REMEMBERED_AGENTS = 1000
+START_SECONDS = 120
+"""A worker that has not answered for this long is replaced; a slow start is no reason to."""
 
 
 class Memories:
@@ -131,6 +133,7 @@ def run(config: ServiceConfig, listening: socket.socket) -> None:
         access_log=False,
         server_header=False,
         http="httptools",
+        timeout_worker_healthcheck=START_SECONDS,
         timeout_graceful_shutdown=int(config.limits.shutdown_seconds) or 1,
     )
     if config.workers == 1:
