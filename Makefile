@@ -20,7 +20,7 @@ demo: $(VENV)/.core  ## play a five-day task into a memory and question it
 
 test: $(VENV)/.test  ## lint, types, layers and every test
 	@status=0; \
-	$(MAKE) --no-print-directory lint types layers || status=1; \
+	$(MAKE) --no-print-directory --keep-going lint types layers || status=1; \
 	$(PYTEST) || status=1; \
 	if [ $$status -ne 0 ]; then echo "make test: FAILED" >&2; fi; exit $$status
 

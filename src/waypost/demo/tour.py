@@ -15,19 +15,20 @@ from rich.table import Table
 from rich.text import Text
 
 from waypost.cli.show import bar, one_recalled, score_line
-from waypost.demo.story import TASK, events
+from waypost.demo.story import CONSTRAINTS, GOAL, STAGES, TASK, events
 from waypost.memory import MemoryManager
-from waypost.model import Recall, Weights
+from waypost.model import Recall, StageMemory, SummaryLine, Weights
 from waypost.tokens import count_tokens
 
 QUESTIONS = (
-    "How long may payments be down during the cutover?",
+    "How many minutes of downtime are allowed?",
     "Why did the first load fail, and what did we decide?",
     "What was the problem with the rounding of amounts?",
 )
 HALF_LIFE_HOURS = 72.0
+LAST_DAY = list(STAGES)[-1]
 NEXT_STEP = "Write the checklist for switching the old server off."
-CONTEXT_TOKENS = 600
+CONTEXT_TOKENS = 700
 
 
 class Tour:
@@ -37,6 +38,7 @@ class Tour:
         self._console = console
         self._memory = memory
         self._history_tokens = 0
+        self._stages: dict[str, StageMemory] = {}
 
     async def run(self) -> None:
         self._title()
@@ -45,10 +47,11 @@ class Tour:
             await self._ask(question)
         self._console.print(score_line(Weights()))
         self._console.print(
-            f"[dim]recency halves every {HALF_LIFE_HOURS:.0f} hours here, as suits a task of a "
-            "week; weights and half-life are yours to set[/dim]"
+            f"[dim]recency halves every {HALF_LIFE_HOURS:.0f} hours here; weights and half-life are "
+            "yours to set[/dim]"
         )
         await self._correct()
+        await self._summarise()
         await self._assemble()
         self._where_next()
 
@@ -63,6 +66,7 @@ class Tour:
     async def _play(self, story: list[dict[str, Any]]) -> None:
         self._step("Five days, as they happened")
         started = time.perf_counter()
+        await self._memory.start_task(GOAL, task_id=TASK, constraints=CONSTRAINTS)
         for day, happened in groupby(story, key=lambda event: event["timestamp"].date()):
             await self._play_day(day.strftime("%A"), list(happened))
         seconds = time.perf_counter() - started
@@ -73,11 +77,14 @@ class Tour:
         )
 
     async def _play_day(self, name: str, happened: list[dict[str, Any]]) -> None:
+        await self._memory.start_stage(TASK, STAGES[name])
         for event in happened:
             if "query" in event:
                 await self._memory.add_interaction(**event)
             else:
                 await self._memory.add_memory(**event)
+        if name != LAST_DAY:
+            self._stages[name] = await self._memory.complete_stage(TASK)
         status = str(happened[-1]["content"]).partition(": ")[2]
         row = Table.grid(padding=(0, 2, 0, 0))
         row.add_column(width=9, style="bold")
@@ -137,6 +144,35 @@ class Tour:
         for entry in await self._memory.get_history(memory_id):
             changed = ", ".join(entry.before) or "as first stored"
             self._console.print(f"  version {entry.version}  {entry.operation:<10} {changed}")
+
+    async def _summarise(self) -> None:
+        self._step("What a finished day becomes: a shorter view above it, never instead of it")
+        table = Table.grid(padding=(0, 3, 0, 0))
+        for name, stage in self._stages.items():
+            table.add_row(
+                f"[bold]{name}[/bold]",
+                str(stage.stage_type),
+                f"{stage.original_tokens:,} → {stage.compressed_tokens:,} tokens",
+                f"{stage.compression_ratio:.1f} to 1",
+                f"{stage.information_retention:.0%} of the facts kept, critical ones all",
+            )
+        self._console.print(table)
+        await self._follow(self._decision_line())
+
+    def _decision_line(self) -> SummaryLine:
+        """A line of Tuesday's summary that is worth following: its longest pinned one."""
+        lines = self._stages["Tuesday"].summary_lines
+        return max(lines, key=lambda line: (line.pinned, len(line.text)))
+
+    async def _follow(self, line: SummaryLine) -> None:
+        self._console.print("\nEvery line names what it rests on. One of Tuesday's:")
+        self._console.print(Padding(Text(line.text, style="cyan"), (0, 0, 0, 2)))
+        for memory_id in line.source_ids:
+            source = await self._memory.get_memory(memory_id)
+            origin = f"from a {source.kind} of {_day(source.timestamp)}, kept word for word"
+            self._console.print(
+                Padding(f"[dim]{origin}, {source.token_count} tokens[/dim]", (0, 2))
+            )
 
     async def _assemble(self) -> None:
         package = await self._memory.get_relevant_context(
