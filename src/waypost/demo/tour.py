@@ -47,8 +47,8 @@ class Tour:
             await self._ask(question)
         self._console.print(score_line(Weights()))
         self._console.print(
-            f"[dim]recency halves every {HALF_LIFE_HOURS:.0f} hours here; weights and half-life are "
-            "yours to set[/dim]"
+            f"[dim]recency halves every {HALF_LIFE_HOURS:.0f} hours here; weights and half-life "
+            "are yours to set[/dim]"
         )
         await self._correct()
         await self._summarise()
