@@ -14,10 +14,12 @@ from waypost.exceptions import SchemaTooNew, StorageCorrupt
 
 HEAD = "0001"
 FOLDER = Path(__file__).with_name("migrations")
+OURS = frozenset({"alembic_version", "memories", "embedders"})
+"""Tables that every database of Waypost has had since the first revision."""
 
 
 def migrate(engine: Engine) -> None:
-    """Upgrade to HEAD; a newer or foreign database is refused and left untouched."""
+    """Upgrade to HEAD; a newer database is refused and left untouched."""
     with engine.begin() as connection:
         if revision(connection) == HEAD:
             return
@@ -26,9 +28,7 @@ def migrate(engine: Engine) -> None:
         current = revision(connection)
         if current == HEAD:
             return
-        if current is None:
-            _refuse_foreign(connection)
-        elif current not in known_revisions():
+        if current is not None and current not in known_revisions():
             raise SchemaTooNew(
                 f"the database has schema {current}, newer than the {HEAD} this Waypost knows; "
                 "upgrade Waypost to open it",
@@ -59,12 +59,11 @@ def upgrade(connection: Connection, target: str = "head") -> None:
     command.upgrade(config, target)
 
 
-def _refuse_foreign(connection: Connection) -> None:
-    if connection.dialect.name != "sqlite":
-        return
-    foreign = inspect(connection).get_table_names()
-    if foreign:
+def refuse_foreign(connection: Connection) -> None:
+    """Refuse a file that has tables, but not ours; another program needs it as it is."""
+    found = set(inspect(connection).get_table_names())
+    if found and not found >= OURS:
         raise StorageCorrupt(
-            f"the file holds other tables ({', '.join(sorted(foreign)[:3])}, …) and is not a "
+            f"the file holds other tables ({', '.join(sorted(found)[:3])}, …) and is not a "
             "Waypost database; choose another file"
         )

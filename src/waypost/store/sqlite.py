@@ -10,6 +10,8 @@ processes share; ``doctor`` names a version inside that range.
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +19,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from waypost.exceptions import StorageCorrupt, StorageUnavailable
+from waypost.exceptions import StorageReadOnly, StorageUnavailable
+from waypost.store.types import to_json
 
 BUSY_TIMEOUT_MS = 30_000
 SAFE_BACKPORTS = ((3, 44, 6), (3, 50, 7))
@@ -46,7 +49,10 @@ class SqliteBackend:
         self.location = "the in-memory database" if self.in_memory else str(path)
         self.path = None if self.in_memory else Path(path).expanduser().absolute()
         if self.path is not None:
-            self._check_place(self.path)
+            try:
+                self._check_place(self.path)
+            except OSError as error:
+                raise StorageUnavailable(f"{path} cannot be read: {error.strerror}") from error
         self.writing = self._engine(begin="BEGIN IMMEDIATE")
         # An in-memory database lives in one connection, so reads share it with the writer.
         self.reading = self.writing if self.in_memory else self._engine(begin="BEGIN")
@@ -60,7 +66,26 @@ class SqliteBackend:
     def prepare(self) -> None:
         from waypost.store.migrate import migrate
 
+        self._look_before_touching()
         migrate(self.writing)
+
+    def _look_before_touching(self) -> None:
+        """Refuse a file that cannot be ours before its journal mode is changed.
+
+        Only SQLite itself may open the file: when anything else in this process closes
+        it, the locks of all our connections to it are gone.
+        """
+        from waypost.store.migrate import refuse_foreign
+
+        if self.path is None or not self.path.exists():
+            return
+        _check_permissions(self.path)
+        engine = self._engine(begin="BEGIN", configure=_wait_when_busy)
+        try:
+            with engine.begin() as connection:
+                refuse_foreign(connection)
+        finally:
+            engine.dispose()
 
     def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
         """Nothing to do: the index of an embedded database lives in the process."""
@@ -79,27 +104,38 @@ class SqliteBackend:
             )
         if not path.parent.is_dir():
             raise StorageUnavailable(f"the folder {path.parent} does not exist; create it first")
-        if path.is_file() and path.stat().st_size:
-            with path.open("rb") as file:
-                if file.read(16) != b"SQLite format 3\x00":
-                    raise StorageCorrupt(f"{path} is not a Waypost database; choose another file")
 
-    def _engine(self, begin: str) -> Engine:
+    def _engine(self, begin: str, configure: Callable[[Any, Any], None] | None = None) -> Engine:
         engine = create_engine(
             f"sqlite:///{self.path or ':memory:'}",
             module=driver(),
+            json_serializer=to_json,
             poolclass=StaticPool if self.in_memory else QueuePool,
             connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
         )
-        event.listen(engine, "connect", _configure)
+        event.listen(engine, "connect", configure or _configure)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
 
 
-def _configure(raw: Any, _: Any) -> None:
+def _check_permissions(path: Path) -> None:
+    effective = os.access in os.supports_effective_ids
+    if not os.access(path, os.R_OK, effective_ids=effective):
+        raise StorageUnavailable(f"{path} may not be read; check its permissions")
+    if not os.access(path, os.W_OK, effective_ids=effective):
+        raise StorageReadOnly(
+            f"{path} cannot be written; check the permissions of the file and its folder"
+        )
+
+
+def _wait_when_busy(raw: Any, _: Any) -> None:
     raw.isolation_level = None
+    raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+
+
+def _configure(raw: Any, _: Any) -> None:
+    _wait_when_busy(raw, _)
     for pragma in (
-        f"busy_timeout = {BUSY_TIMEOUT_MS}",
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
