@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     RowMapping,
@@ -75,7 +76,7 @@ def chunks(values: Sequence[Any], size: int = 500) -> Iterable[Sequence[Any]]:
     return (values[start : start + size] for start in range(0, len(values), size))
 
 
-def rows_of(agent_id: str) -> Select[Any]:
+def rows_of(agent_id: str | BindParameter[str]) -> Select[Any]:
     return select(*_ROW).select_from(_JOINED).where(memories.c.agent_id == agent_id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,16 @@ _PLAIN = (
     "updated_at",
 )  # fmt: skip
 _LISTS = ("entities", "keywords", "tags")
+_plain_values = attrgetter(*_PLAIN)
 
 
 def memory_row(row_id: int, prepared: PreparedMemory) -> dict[str, Any]:
     record = prepared.record
-    row: dict[str, Any] = {name: getattr(record, name) for name in _PLAIN}
-    row.update({name: list(getattr(record, name)) for name in _LISTS})
+    row: dict[str, Any] = dict(zip(_PLAIN, _plain_values(record), strict=True))
     row.update(
+        entities=list(record.entities),
+        keywords=list(record.keywords),
+        tags=list(record.tags),
         row_id=row_id,
         tier=record.tier.value,
         type=record.type.value,

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, insert, or_, select, text
+from sqlalchemy import Connection, and_, bindparam, insert, or_, select, text
 
 from waypost.exceptions import IdempotencyConflict, NotFound
 from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType
 from waypost.store import hierarchy
 from waypost.store import memories as repository
+from waypost.store.inserting import insert_rows
 from waypost.store.rows import PreparedMemory, memory_row
 from waypost.store.tables import (
     embeddings,
@@ -28,6 +29,33 @@ from waypost.store.tables import (
     tasks,
 )
 from waypost.store.vectors import embed_job, is_active
+
+_IN_PLACE = and_(
+    memories.c.tier == bindparam("tier"),
+    memories.c.task_id.is_not_distinct_from(bindparam("task_id")),
+    memories.c.project_id.is_not_distinct_from(bindparam("project_id")),
+)
+_SAME_TEXT = (
+    repository.rows_of(bindparam("agent_id"))
+    .where(
+        memories.c.digest == bindparam("digest"),
+        memories.c.superseded_by.is_(None),
+        memories.c.valid_to.is_(None),
+        _IN_PLACE,
+    )
+    .limit(1)
+)
+_HOLDING = (
+    select(memories.c.memory_id, memories.c.valid_from)
+    .where(
+        memories.c.agent_id == bindparam("agent_id"),
+        memories.c.fact_key == bindparam("fact_key"),
+        memories.c.superseded_by.is_(None),
+        or_(memories.c.valid_to.is_(None), memories.c.valid_to > bindparam("valid_from")),
+        _IN_PLACE,
+    )
+    .order_by(memories.c.valid_from.desc())
+)
 
 
 @dataclass(slots=True)
@@ -212,13 +240,8 @@ def _duplicate(
         return None
     if earlier := fresh.same_text(prepared):
         return earlier
-    statement = repository.rows_of(agent_id).where(
-        memories.c.digest == prepared.digest,
-        memories.c.superseded_by.is_(None),
-        memories.c.valid_to.is_(None),
-        _in_place(prepared.record),
-    )
-    rows = connection.execute(statement.limit(1)).mappings().all()
+    values = {"agent_id": agent_id, "digest": prepared.digest, **_place_values(prepared.record)}
+    rows = connection.execute(_SAME_TEXT, values).mappings().all()
     return repository.with_links(connection, agent_id, rows)[0] if rows else None
 
 
@@ -226,14 +249,12 @@ def _place_of(record: MemoryRecord) -> tuple[Any, ...]:
     return (record.tier, record.task_id, record.project_id)
 
 
-def _in_place(record: MemoryRecord) -> Any:
-    return and_(
-        memories.c.tier == record.tier.value,
-        memories.c.task_id == record.task_id if record.task_id else memories.c.task_id.is_(None),
-        memories.c.project_id == record.project_id
-        if record.project_id
-        else memories.c.project_id.is_(None),
-    )
+def _place_values(record: MemoryRecord) -> dict[str, Any]:
+    return {
+        "tier": record.tier.value,
+        "task_id": record.task_id,
+        "project_id": record.project_id,
+    }
 
 
 def _reconcile(
@@ -264,14 +285,13 @@ def _closing(newer: MemoryRecord) -> dict[str, Any]:
 
 
 def _holding(connection: Connection, agent_id: str, prepared: PreparedMemory) -> Sequence[Any]:
-    statement = select(memories.c.memory_id, memories.c.valid_from).where(
-        memories.c.agent_id == agent_id,
-        memories.c.fact_key == prepared.fact_key,
-        memories.c.superseded_by.is_(None),
-        or_(memories.c.valid_to.is_(None), memories.c.valid_to > prepared.record.valid_from),
-        _in_place(prepared.record),
-    )
-    return connection.execute(statement.order_by(memories.c.valid_from.desc())).mappings().all()
+    values = {
+        "agent_id": agent_id,
+        "fact_key": prepared.fact_key,
+        "valid_from": prepared.record.valid_from,
+        **_place_values(prepared.record),
+    }
+    return connection.execute(_HOLDING, values).mappings().all()
 
 
 def _with_supersedes(prepared: PreparedMemory, closed: Sequence[str]) -> PreparedMemory:
@@ -294,24 +314,15 @@ def _insert(
     if not fresh:
         return
     numbered = list(zip(_row_numbers(connection, len(fresh)), fresh, strict=True))
-    connection.execute(insert(memories), [memory_row(number, item) for number, item in numbered])
-    vectors = [_vector_row(agent_id, number, item, embedder) for number, item in numbered
-               if item.vector is not None]  # fmt: skip
-    if vectors:
-        connection.execute(insert(embeddings), vectors)
-    waiting = [
-        embed_job(agent_id, item.record.memory_id, number, now)
-        for number, item in numbered
-        if item.vector is None
-    ]
-    if waiting:
-        connection.execute(insert(jobs), waiting)
-    link_rows = [row for _, item in numbered for row in _link_rows(item.record)]
-    if link_rows:
-        connection.execute(insert(links), link_rows)
-    connection.execute(
-        insert(history), [_added(agent_id, number, item, actor, now) for number, item in numbered]
+    embedded = [(number, item) for number, item in numbered if item.vector is not None]
+    waiting = [(number, item) for number, item in numbered if item.vector is None]
+    insert_rows(connection, memories, [memory_row(*pair) for pair in numbered])
+    insert_rows(connection, embeddings, [_vector_row(agent_id, *p, embedder) for p in embedded])
+    insert_rows(
+        connection, jobs, [embed_job(agent_id, i.record.memory_id, n, now) for n, i in waiting]
     )
+    insert_rows(connection, links, [row for item in fresh for row in _link_rows(item.record)])
+    insert_rows(connection, history, [_added(agent_id, *pair, actor, now) for pair in numbered])
 
 
 def _row_numbers(connection: Connection, amount: int) -> list[int]:

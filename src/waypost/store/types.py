@@ -7,6 +7,7 @@ both. JSON is text on SQLite and jsonb on PostgreSQL.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
@@ -25,7 +25,15 @@ Id = Uuid(as_uuid=False)
 
 
 def to_microseconds(value: datetime) -> int:
-    return (value - EPOCH) // _MICROSECOND
+    since = value - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def to_json(value: Any) -> str:
+    """JSON text. Most lists and maps of a memory are empty, so those take the short way."""
+    if not value and isinstance(value, list | dict):
+        return "[]" if isinstance(value, list) else "{}"
+    return json.dumps(value)
 
 
 class Time(TypeDecorator[datetime]):
