@@ -4,9 +4,11 @@
 
 Every turn is stored as one memory with the default embedder and no chat model; questions
 are asked with default weights, at the time the data set says, and without counting the
-recalls: a question must not change what the next one finds. Baselines run on the same texts and vectors. LoCoMo is
-scored over turns (categories 1-4; 5, the adversarial ones, apart), LongMemEval over
-sessions (in the order in which recalled turns name them) and over turns.
+recalls: a question must not change what the next one finds. The conversations run over
+months, so the half-life of recency is set to a month instead of a day. Baselines run on
+the same texts and vectors. LoCoMo is scored over turns (categories 1-4; 5, the adversarial
+ones, apart), LongMemEval over sessions (in the order in which recalled turns name them)
+and over turns.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ READERS = {"locomo": datasets.locomo, "longmemeval": datasets.longmemeval}
 TURNS_RECALLED = 20
 TURNS_FOR_SESSIONS = 200
 BATCH = 500
+HALF_LIFE_HOURS = 30 * 24.0
 
 
 class TimedEmbedder:
@@ -125,7 +128,11 @@ class Run:
         self, memory: waypost.MemoryManager, question: Question, k: int
     ) -> waypost.Recall:
         recall: waypost.Recall = await memory.retrieve_memories(
-            question.text, k=k, now=question.asked_at, track_access=False
+            question.text,
+            k=k,
+            now=question.asked_at,
+            half_life_hours=HALF_LIFE_HOURS,
+            track_access=False,
         )
         if recall.degraded:
             raise SystemExit(f"the memory answered in part only: {'; '.join(recall.reasons)}")

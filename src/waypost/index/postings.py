@@ -12,6 +12,7 @@ flag of the row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -93,6 +94,8 @@ def sort_entries(entries: Entries) -> Segment:
 
 def count_terms(rows: NDArray[np.int32], terms: Sequence[NDArray[np.int32]]) -> Entries:
     """Count the terms of each row; ``terms[i]`` are those of ``rows[i]`` in their order."""
+    if len(rows) == 1:
+        return _count_one(int(rows[0]), terms[0].tolist())
     lengths = np.array([len(t) for t in terms], np.int64)
     flat = np.concatenate(terms) if len(terms) else np.zeros(0, np.int32)
     owner = np.repeat(np.arange(len(rows)), lengths)
@@ -104,6 +107,17 @@ def count_terms(rows: NDArray[np.int32], terms: Sequence[NDArray[np.int32]]) -> 
         rows[keys >> 32],
         np.minimum(counts, 255).astype(np.uint8),
         heads.astype(np.uint8),
+    )
+
+
+def _count_one(row: int, terms: list[int]) -> Entries:
+    """The same for one row, without the fixed cost of working on arrays."""
+    counts, heads = Counter(terms), Counter(terms[:HEAD_TERMS])
+    return Entries(
+        np.array(list(counts), np.int32),
+        np.full(len(counts), row, np.int32),
+        np.array([min(count, 255) for count in counts.values()], np.uint8),
+        np.array([heads[term] for term in counts], np.uint8),
     )
 
 

@@ -52,7 +52,7 @@ TEXT_FLOOR = 0.3
 VECTOR_FLOOR = 0.4
 """Nor does a best cosine below this."""
 
-CONTRAST = np.float32(3.0)
+CONTRAST = np.float32(1.5)
 """A sum of routes is flat: the tenth row has two thirds of the first. Relevance is one of
 several factors of a score, so that without more contrast any of the others would decide."""
 

@@ -96,6 +96,9 @@ class VectorColumn:
     def _by_block(self, slots: Slots) -> list[tuple[int, Slots, Slots]]:
         """Group slots by the block they lie in: block, places in it, positions in ``slots``."""
         blocks = slots // BLOCK_ROWS
+        first = int(blocks[0]) if len(blocks) else 0
+        if (blocks == first).all():
+            return [(first, slots - first * BLOCK_ROWS, np.arange(len(slots)))]
         groups = []
         for block in np.unique(blocks).tolist():
             picked = np.flatnonzero(blocks == block)
