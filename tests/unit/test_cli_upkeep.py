@@ -69,6 +69,11 @@ def test_reembed_moves_memories_to_another_embedder(
         assert "port 8443" in waypost("recall", "staging port").out
 
 
+def test_the_version_is_printed(waypost: CommandLine) -> None:
+    outcome = waypost("--version")
+    assert outcome.out.startswith("waypost 0.")
+
+
 def test_help_loads_nothing_heavy() -> None:
     import subprocess
     import sys

@@ -17,15 +17,15 @@ def application() -> typer.Typer:
     """All commands, in the order in which ``--help`` shows them."""
     import typer
 
-    from waypost.cli import reading, runs, serve, transfer, upkeep, writing
+    from waypost.cli import options, reading, runs, serve, transfer, upkeep, writing
 
     app = typer.Typer(
         name="waypost",
-        help="A memory for AI agents that work on long tasks.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+    app.callback()(options.whole_program)
     for group in (writing, reading, runs, transfer, upkeep, serve):
         group.register(app)
     return app

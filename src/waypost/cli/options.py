@@ -32,3 +32,20 @@ Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="A tag; may be given several times.", show_default=False),
 ]
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        from waypost import __version__
+
+        typer.echo(f"waypost {__version__}")
+        raise typer.Exit
+
+
+def whole_program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """A memory for AI agents that work on long tasks."""
