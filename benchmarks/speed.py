@@ -1,0 +1,310 @@
+"""How fast one agent's memory is at a given size, against the floor in the same run.
+
+    python -m benchmarks.speed --n 100000 [--json]
+
+Made-up conversations are stored through the public API in batches. Questions that have an
+answer are then asked one by one, and after each the floor runs on the same question: its
+embedding, a bare vector search and a bare text query over the same rows. A fresh process
+opens the file and answers. Single acknowledged writes alternate with bare durable commits
+of the same text. Compare times within one run only; those of the processor ("cpu") suffer
+less from what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import waypost
+from benchmarks.floors import BEST, FtsFloor, TextFloor, VectorFloor
+from benchmarks.synthetic import Conversations, Question
+from waypost import embed
+from waypost.encode.terms import analyze
+from waypost.index import AgentIndex, Query
+from waypost.store.sqlite import driver
+
+AGENT = "speed"
+BATCH = 500
+WARM_UP = 10
+STEPS = ("embed", "vector", "text")
+"""What the floor is made of."""
+
+
+class Clock:
+    """Seconds of named steps, one entry per round: by the wall and of the processor."""
+
+    def __init__(self) -> None:
+        self._wall: dict[str, list[float]] = {}
+        self._processor: dict[str, list[float]] = {}
+        self.start()
+
+    def start(self) -> None:
+        self._last = time.perf_counter(), time.process_time()
+
+    def lap(self, name: str) -> None:
+        """Note the time since the start or the last lap."""
+        wall, processor = self._last
+        self._wall.setdefault(name, []).append(time.perf_counter() - wall)
+        self._processor.setdefault(name, []).append(time.process_time() - processor)
+        self.start()
+
+    def total(self, name: str) -> float:
+        return sum(self._wall[name])
+
+    def ms(self, name: str, share: int = 50) -> float:
+        return _milliseconds(self._wall[name], share)
+
+    def processor_ms(self, name: str) -> float:
+        return _milliseconds(self._processor[name], 50)
+
+    def processor_total(self, name: str) -> float:
+        return sum(self._processor[name])
+
+
+def _milliseconds(seconds: Sequence[float], share: int) -> float:
+    return round(1000 * float(np.percentile(seconds, share)), 3)
+
+
+class Run:
+    """One file from empty to measured."""
+
+    def __init__(self, folder: Path, n: int, questions: int) -> None:
+        self.file = folder / "speed.db"
+        self.folder = folder
+        self.n = n
+        self.conversations = Conversations()
+        places = np.random.default_rng(1).integers(0, n, questions + WARM_UP)
+        self.questions = [self.conversations.question(int(place)) for place in places]
+        self.embedder = embed.local()
+        self.figures: dict[str, Any] = {"n": n}
+
+    async def play(self, *, writes: int) -> dict[str, Any]:
+        async with waypost.open(self.file, embedder=self.embedder) as engine:
+            memory = engine.agent(AGENT)
+            answers = await self._store(memory)
+            await self._index(memory)
+        self.figures["disk_mb"] = _megabytes(self.folder)
+        self.figures |= self._open_elsewhere()
+        async with waypost.open(self.file, embedder=self.embedder) as engine:
+            await self._ask(engine.agent(AGENT), answers)
+            await self._write_singly(engine.agent(AGENT), writes)
+        return self.figures
+
+    async def _store(self, memory: waypost.MemoryManager) -> dict[int, str]:
+        """Store everything; the answer gives the id of each turn that is asked for."""
+        wanted = {question.answer for question in self.questions}
+        answers: dict[int, str] = {}
+        turns = self.conversations.memories(self.n)
+        clock, done = Clock(), 0
+        while batch := list(islice(turns, BATCH)):
+            clock.start()
+            receipts = await memory.add_memories(batch)
+            clock.lap("store")
+            asked = wanted.intersection(range(done, done + len(batch)))
+            answers |= {turn: receipts[turn - done].memory_id for turn in asked}
+            done += len(batch)
+            _progress("stored", done, self.n)
+        self.figures["ingest_per_s"] = round(self.n / clock.total("store"))
+        self.figures["cpu"] = {"ingest_per_s": round(self.n / clock.processor_total("store"))}
+        return answers
+
+    async def _index(self, memory: waypost.MemoryManager) -> None:
+        started = time.perf_counter()
+        await memory.retrieve_memories(self.questions[0].text, track_access=False)
+        self.figures["index_build_s"] = round(time.perf_counter() - started, 2)
+
+    def _open_elsewhere(self) -> dict[str, Any]:
+        question = self.questions[-1].text
+        command = [sys.executable, "-m", "benchmarks.first_answer", str(self.file), AGENT, question]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        answer: dict[str, Any] = json.loads(output)
+        if answer.pop("degraded") or not answer.pop("answers"):
+            raise SystemExit("the fresh process got no full answer")
+        return answer
+
+    async def _ask(self, memory: waypost.MemoryManager, answers: dict[int, str]) -> None:
+        floors = Floors(self.file, self.folder / "fts.db", self.embedder)
+        clock, hits = Clock(), 0
+        for number, question in enumerate(self.questions):
+            if number == WARM_UP:
+                clock, hits = Clock(), 0
+            clock.start()
+            recall = await memory.retrieve_memories(question.text)
+            clock.lap("retrieve")
+            if recall.degraded:
+                raise SystemExit(f"answered in part only: {'; '.join(recall.reasons)}")
+            hits += answers[question.answer] in [m.memory_id for m in recall]
+            await floors.ask(question, clock)
+        self.figures |= floors.figures(clock)
+        self.figures["cpu"] |= floors.processor_figures(clock)
+        self.figures["answered@5"] = round(hits / (len(self.questions) - WARM_UP), 3)
+        self.figures["index_recall@10"] = self._index_recall(floors.vectors)
+        floors.close()
+
+    def _index_recall(self, vectors: VectorFloor) -> float:
+        """How many of the exact nearest ten the index considers, on average."""
+        (saved,) = self.file.with_name(self.file.name + ".index").glob("*.index")
+        loaded = AgentIndex.load(saved, embedder=self.embedder.name)
+        assert loaded is not None
+        index, _ = loaded
+        found = 0
+        for question in self.questions:
+            vector = self.embedder.embed([question.text])[0]
+            candidates = index.candidates(Query(vector=vector, limit=self.n))
+            found += len(np.intersect1d(vectors.exact(vector), candidates.row_ids))
+        return round(found / (BEST * len(self.questions)), 4)
+
+    async def _write_singly(self, memory: waypost.MemoryManager, writes: int) -> None:
+        bare = BareTable(self.folder / "bare.db", self.conversations, self.n)
+        clock = Clock()
+        for new in islice(Conversations(seed=8).memories(writes + WARM_UP), writes + WARM_UP):
+            clock.start()
+            await memory.add_memory(new)
+            clock.lap("write")
+            bare.insert(new.content)
+            clock.lap("bare commit")
+        bare.close()
+        own, floor = clock.ms("write"), clock.ms("bare commit")
+        self.figures |= {
+            "write_ms": {"p50": own, "p95": clock.ms("write", 95)},
+            "bare_commit_ms": {"p50": floor},
+            "write_to_bare_commit": round(own / floor, 2),
+        }
+        self.figures["cpu"] |= {
+            "write_ms": clock.processor_ms("write"),
+            "bare_commit_ms": clock.processor_ms("bare commit"),
+        }
+
+
+class Floors:
+    """The floor of a question, timed step by step."""
+
+    def __init__(self, file: Path, fts_file: Path, embedder: Any) -> None:
+        self._embedder = embedder
+        self.vectors = VectorFloor(file)
+        self._text = TextFloor(file)
+        self._fts = FtsFloor(file, fts_file)
+
+    async def ask(self, question: Question, clock: Clock) -> None:
+        clock.start()
+        vector = await self._embedder.embed_query(question.text)
+        clock.lap("embed")
+        self.vectors.search(vector)
+        clock.lap("vector")
+        self._text.search(analyze(question.text))
+        clock.lap("text")
+        self._fts.search(question.text)
+        clock.lap("fts5")
+
+    def figures(self, clock: Clock) -> dict[str, Any]:
+        steps = {name: clock.ms(name) for name in STEPS}
+        floor = round(sum(steps.values()), 3)
+        return {
+            "retrieve_ms": {f"p{share}": clock.ms("retrieve", share) for share in (50, 95, 99)},
+            "floor_ms": {"p50": floor, **steps},
+            "ratio_to_floor": round(clock.ms("retrieve") / floor, 2),
+            "embed_share": round(steps["embed"] / clock.ms("retrieve"), 3),
+            "fts5_or_query_ms": {"p50": clock.ms("fts5")},
+        }
+
+    def processor_figures(self, clock: Clock) -> dict[str, Any]:
+        floor = sum(clock.processor_ms(name) for name in STEPS)
+        own = clock.processor_ms("retrieve")
+        return {
+            "retrieve_ms": own,
+            "floor_ms": round(floor, 3),
+            "ratio_to_floor": round(own / floor, 2),
+        }
+
+    def close(self) -> None:
+        self._fts.close()
+
+
+class BareTable:
+    """A plain table of texts in a file of its own, as durable as the memory: WAL and FULL."""
+
+    def __init__(self, file: Path, conversations: Conversations, rows: int) -> None:
+        self._connection = driver().connect(str(file), isolation_level=None)
+        for statement in (
+            "PRAGMA journal_mode = WAL",
+            "PRAGMA synchronous = FULL",
+            "CREATE TABLE turns (id INTEGER PRIMARY KEY, text TEXT)",
+            "BEGIN",
+        ):
+            self._connection.execute(statement)
+        texts = ((new.content,) for new in conversations.memories(rows))
+        self._connection.executemany("INSERT INTO turns(text) VALUES (?)", texts)
+        self._connection.execute("COMMIT")
+
+    def insert(self, text: str) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("INSERT INTO turns(text) VALUES (?)", (text,))
+        self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _megabytes(folder: Path) -> float:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return round(size / 1e6, 1)
+
+
+def _progress(what: str, done: int, of: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{what} {done:,} of {of:,}", end="\n" if done == of else "", file=sys.stderr)
+
+
+def describe(figures: dict[str, Any]) -> str:
+    """The figures as lines for people."""
+    retrieve, floor = figures["retrieve_ms"], figures["floor_ms"]
+    return "\n".join(
+        (
+            f"{figures['n']:,} memories of one agent",
+            f"stored      {figures['ingest_per_s']:,} per second in batches of {BATCH}",
+            f"one write   p50 {figures['write_ms']['p50']} ms, "
+            f"{figures['write_to_bare_commit']} x a bare durable commit "
+            f"({figures['bare_commit_ms']['p50']} ms)",
+            f"retrieve    p50 {retrieve['p50']}, p95 {retrieve['p95']}, p99 {retrieve['p99']} ms; "
+            f"{figures['ratio_to_floor']} x the floor of {floor['p50']} ms (embedding "
+            f"{floor['embed']}, vectors {floor['vector']}, text {floor['text']})",
+            f"            an FTS5 query for any of the words alone takes "
+            f"{figures['fts5_or_query_ms']['p50']} ms; answered in the first five: "
+            f"{figures['answered@5']:.0%}",
+            f"index       recall@10 {figures['index_recall@10']} against exact vectors, "
+            f"built in {figures['index_build_s']} s",
+            f"opened      and answered by a new process in {figures['open_s']} s "
+            f"with {figures['rss_mb']} MB of memory; {figures['disk_mb']} MB on disk",
+        )
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed")
+    parser.add_argument("--n", type=int, default=100_000, help="how many memories")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--writes", type=int, default=200, help="single acknowledged writes")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    given = parser.parse_args(arguments)
+    if given.n < 5_000:
+        parser.error("--n must be at least 5000: smaller indexes are not saved for the next open")
+    with TemporaryDirectory() as folder:
+        figures = asyncio.run(Run(Path(folder), given.n, given.questions).play(writes=given.writes))
+    print(describe(figures))
+    if given.json:
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
