@@ -97,8 +97,8 @@ async def contents_finding(engine: Engine, agent: str) -> Finding:
     return Finding(
         "memory",
         "ok",
-        f"{engine.database.location}: {counted.memories:,} memories of agent {agent!r}, "
-        f"{others} other agents",
+        f"{engine.database.location}; memories of agent {agent!r}: {counted.memories:,}; "
+        f"other agents: {others}",
     )
 
 
