@@ -16,9 +16,7 @@ from waypost.stages.compress.words import VALUES, tokenize
 VERSION = 1
 _LONGEST = 200
 _WORDS = 16
-_EXCEPTION = re.compile(
-    r"\b(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning|Timeout|Interrupt|Exit))\b"
-)
+_EXCEPTION = re.compile(r"\b([A-Z]\w{0,60}(?:Error|Exception|Warning|Timeout|Interrupt|Exit))\b")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|\{[^{}\n]*\}|\[[^\[\]\n]*\]")
 _MASKED = VALUES - {"symbol"}
 

@@ -45,7 +45,7 @@ _MAX_ERROR_LINE = 400
 _CUES = (
     (
         "error",
-        r"\w+(?:Error|Exception)\b|\bTraceback\b|\b(?:error|exception|fail(?:s|ed|ure|ing)?|fatal|"
+        r"\b\w{1,60}(?:Error|Exception)\b|\bTraceback\b|\b(?:error|exception|fail(?:s|ed|ure|ing)?|fatal|"
         r"panic|denied|refused|timed out|timeout|crash(?:ed)?|not found|no such|unable to|"
         r"could not|couldn't|cannot be|invalid|unexpected|unauthori[sz]ed|forbidden)\b",
     ),
@@ -80,7 +80,7 @@ _CUES = (
 )
 _CUE_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _CUES)
 _HARD_ERROR = re.compile(
-    r"\w+(?:Error|Exception|Warning)\b\s*[:(]|^\s*(?:error|fatal|failed|failure|exception|panic)\b\W|"
+    r"\b\w{1,60}(?:Error|Exception|Warning)\b\s*[:(]|^\s*(?:error|fatal|failed|failure|exception|panic)\b\W|"
     r"\b(?:ERROR|FATAL|CRITICAL|FAILED|PANIC)\b|\b(?:permission denied|no such file|not found|"
     r"connection refused|timed out|command not found)\b",
     re.IGNORECASE,

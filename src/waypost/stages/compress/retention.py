@@ -25,7 +25,7 @@ from waypost.stages.compress.words import VALUES, Token, tokenize
 
 STATEMENT_SHARE = 0.7
 SUPPORTED_SHARE = 0.6
-_WINDOW = 3
+_WINDOW = 2
 _PART = re.compile(r"\w+")
 _COUNT_MARK = re.compile(r" ×\d+$")
 

@@ -25,6 +25,8 @@ _MARKUP = re.compile(r"^(?:[#>*•|\s-]+|\d{1,3}[.)]\s+)|\*{2,}|`+|\s*[|\s]+$")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(([^)\s]+)[^)]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _SPACE = re.compile(r"\s+")
+# Data inside text (a key, an image in base64): no word, address or path is that long.
+_BLOB = re.compile(r"\S{400,}")
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(\w*)")
 _SHELL = frozenset(("sh", "bash", "shell", "console", "zsh"))
 _PROMPT = re.compile(r"^\s*(?:\$|>>>)\s+(?=\S)|^\s*(?:Action|Command|Tool call)\s*:\s*(?=\S)")
@@ -209,9 +211,9 @@ def _is_machine_line(line: str) -> bool:
 
 
 def _clean(line: str) -> str:
-    text = _LINK.sub(r"\1 \2", line)
-    text = _MARKUP.sub("", _TAG.sub(" ", text))
-    return _SPACE.sub(" ", text).strip()
+    text = _BLOB.sub("…", _SPACE.sub(" ", line))
+    text = _TAG.sub(" ", _LINK.sub(r"\1 \2", text))
+    return _SPACE.sub(" ", _MARKUP.sub("", text)).strip()
 
 
 def _cut_command(text: str) -> str:

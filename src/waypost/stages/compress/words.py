@@ -56,12 +56,12 @@ _TOKEN = re.compile(
         (?:\s?%|°[CF]?|[A-Za-zµ]{{1,4}}\b)?)
   | (?P<symbol>
         \b[A-Za-z]\w*(?:\.[A-Za-z_]\w*){{1,8}}
-      | \b[A-Za-z]+_\w+
-      | \b(?:[A-Z]?[a-z]+)(?:[A-Z][a-z0-9]+)+\b )
+      | \b[A-Za-z]+_\w+ )
   | (?P<other>[^\W\d_]+(?:['’][^\W\d_]+)*)
     """,
     re.VERBOSE,
 )
+_CAMEL = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+)+$")
 _NUMBER = re.compile(r"([-+]?)([$€£¥]?)\s?([\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)\s?(%|°[CF]?|[A-Za-zµ]*)")
 _WRITTEN_DATE = re.compile(rf"(\d{{1,2}})?\D*?({_MONTH})\D*(\d{{1,2}}(?!\d))?\D*(\d{{4}})?")
 _TRAILING = ".,;:!?"
@@ -103,9 +103,9 @@ def forms(text: str) -> list[str]:
 
 def _token(match: re.Match[str]) -> Token:
     kind = match.lastgroup
-    if kind == "other" or kind is None:
-        kind = "word"
     text = match.group()
+    if kind in ("word", "other", None):
+        kind = "symbol" if _CAMEL.match(text) else "word"
     if kind in ("url", "path"):
         text = text.rstrip(_TRAILING)
     unit = ""

@@ -1,0 +1,154 @@
+"""The local engine: short, complete, supported, and the same every time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from waypost.stages.compress import STAGE_TARGET, Source, Target, compress
+from waypost.tokens import count_tokens
+
+FAILURE = "PoolTimeout: no free connection"
+
+
+def log(lines: int) -> str:
+    return "\n".join(
+        f"2026-03-01 10:{i // 60 % 60:02}:{i % 60:02} INFO request id=r{i:05} took {i % 90} ms"
+        for i in range(lines)
+    )
+
+
+def session() -> list[Source]:
+    return [
+        Source("goal", "We must keep the API backwards compatible.", personal=True),
+        Source(
+            "log",
+            log(400) + "\n2026-03-01 10:09:59 ERROR PoolTimeout: no free connection",
+            bulk=True,
+        ),
+        Source(
+            "agent", "I raised pool_size to 40 and the error is fixed.", commands=("edit db.yaml",)
+        ),
+        Source("result", '{"status": "ok", "p95_ms": 41, "failed": 0}', bulk=True),
+        Source("agent2", "We decided to use pool_size 40 in production."),
+    ]
+
+
+def test_a_long_log_becomes_one_line_with_its_count() -> None:
+    summary = compress(session())
+    assert summary.text.count("INFO request") == 1
+    assert "×400" in summary.text
+    assert summary.ratio > 50
+
+
+def test_errors_decisions_constraints_and_commands_stay() -> None:
+    text = compress(session()).text
+    for kept in (
+        "We must keep the API backwards compatible.",
+        FAILURE,
+        "the error is fixed",
+        "edit db.yaml",
+        "p95_ms 41",
+        "We decided to use pool_size 40 in production.",
+    ):
+        assert kept in text
+
+
+def test_retention_and_support_are_measured_and_reached() -> None:
+    summary = compress(session())
+    assert summary.report.retention >= 0.95
+    assert summary.report.unsupported == ()
+    assert summary.compressed_tokens == count_tokens(summary.text)
+
+
+def test_every_line_names_the_source_it_was_cut_from() -> None:
+    sources = {source.source_id: source for source in session()}
+    for line in compress(session()).lines:
+        assert line.source_ids
+        assert all(name in sources for name in line.source_ids)
+
+
+def test_a_line_said_twice_is_kept_once_with_both_sources() -> None:
+    twice = [Source("a", "The limit is 30 requests."), Source("b", "The limit is 30 requests.")]
+    (line,) = compress(twice).lines
+    assert line.source_ids == ("a", "b")
+
+
+def test_pinned_text_is_kept_word_for_word_whatever_it_costs() -> None:
+    pinned = "Never write to the table ledger.\nAsk Dana before any restore."
+    sources = [*session(), Source("pin", pinned, pinned=True, bulk=True)]
+    summary = compress(sources, Target(ratio=1000.0, max_tokens=5))
+    assert [line.text for line in summary.lines if line.pinned] == pinned.splitlines()
+    assert summary.report.pinned_kept == 1.0
+
+
+def test_when_the_ratio_cannot_be_had_the_summary_is_longer_and_says_so() -> None:
+    dense = " ".join(f"Unit{i} sent {i * 13} crates to Port{i}." for i in range(1, 40))
+    summary = compress([Source("dense", dense)])
+    assert summary.report.retention >= 0.95
+    assert summary.ratio < STAGE_TARGET.ratio
+    assert summary.note is not None
+    assert "95%" in summary.note
+
+
+def test_the_same_sources_give_the_same_bytes() -> None:
+    assert compress(session()).text == compress(session()).text
+
+
+def test_nothing_to_compress_is_an_empty_summary() -> None:
+    summary = compress([])
+    assert summary.text == ""
+    assert summary.report.retention == 1.0
+
+
+def test_json_is_shown_as_keys_and_values() -> None:
+    record = '{"order": {"id": "W42", "total": 250, "items": [{"sku": "A1", "count": 2}]}}'
+    text = compress([Source("json", record, bulk=True)]).text
+    assert "id W42" in text
+    assert "{" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "   ", "```", "{" * 300, "[" * 5000, "[1, 2", "\u200b" * 50, "A" * 100_000, "a-" * 30_000,
+     "x@" * 20_000, "../" * 20_000, "1." * 20_000, "\ud83d\ude00" * 1000, "| " * 5000],
+)  # fmt: skip
+def test_hostile_text_is_compressed_like_any_other(text: str) -> None:
+    summary = compress([Source("odd", text), Source("plain", "The limit is 30 requests.")])
+    assert "The limit is 30 requests." in summary.text
+    assert summary.report.unsupported == ()
+
+
+WORDS = (
+    "we decided must never found error /srv/a.log host-7 42 GB Alice Bob deploy cache "
+    "2026-01-02 https://x.org/1 failed restored not until only { } : , . ?"
+)
+words = st.sampled_from(WORDS.split(" "))
+texts = st.lists(words, min_size=1, max_size=40).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(texts, st.booleans(), st.booleans()), max_size=8))
+def test_any_sources_are_kept_to_the_floor_and_nothing_is_made_up(
+    drawn: list[tuple[str, bool, bool]],
+) -> None:
+    sources = [
+        Source(str(i), text, bulk=bulk, pinned=pinned)
+        for i, (text, bulk, pinned) in enumerate(drawn)
+    ]
+    summary = compress(sources)
+    assert summary.report.retention >= 0.95
+    assert summary.report.unsupported == ()
+    assert summary.report.pinned_kept == 1.0
+
+
+def test_shuffling_unrelated_sources_keeps_the_same_facts() -> None:
+    sources = [
+        Source(str(i), f"Depot{i} holds {i * 11} pallets of Grade{i}.") for i in range(1, 30)
+    ]
+    shuffled = random.Random(3).sample(sources, len(sources))
+    one, other = compress(sources), compress(shuffled)
+    assert one.report.retention == pytest.approx(other.report.retention, abs=0.05)
