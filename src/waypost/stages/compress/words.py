@@ -126,7 +126,7 @@ def stem(word: str) -> str:
     if len(form) > 4 and form.endswith("ies"):
         return form[:-3] + "y"
     for ending in ("ing", "ed"):
-        if form.endswith(ending) and len(form) >= len(ending) + 4:
+        if form.endswith(ending) and len(form) >= len(ending) + 3:
             return _undouble(form[: -len(ending)]).removesuffix("e")
     if len(form) > 3 and form.endswith("s") and not form.endswith(("ss", "us", "is")):
         form = form[:-1]
