@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from io import BytesIO, TextIOWrapper
+
 import pytest
 
 from tests.command_line import CommandLine
+from waypost.cli import main
 
 STORED = (
     ("The staging server listens on port 8443.", "fact"),
@@ -124,3 +128,16 @@ def test_stats_count_by_kind(remembered: CommandLine) -> None:
 
 def test_agents_do_not_see_each_other(remembered: CommandLine) -> None:
     assert "No memories" in remembered("list", "--agent", "somebody-else").out
+
+
+def test_a_terminal_without_unicode_gets_plain_bars(
+    remembered: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ascii_only = TextIOWrapper(BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", ascii_only)
+    with pytest.raises(SystemExit):
+        main(["recall", "which port does staging use", "--why"])
+    ascii_only.flush()
+    text = ascii_only.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+    assert "port 8443" in text
+    assert "####" in text

@@ -105,10 +105,10 @@ def test_export_writes_to_stdout_oldest_first(waypost: CommandLine, lines: Path)
 
 def test_export_of_more_than_one_page_is_complete(waypost: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
-    rows = ({"content": f"Item number {number} is on shelf {number % 7}."} for number in range(600))
+    rows = ({"content": f"Item {number} is on shelf {number % 7}."} for number in range(1200))
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     waypost("import", file)
-    assert len(waypost("export").out.splitlines()) == 600
+    assert len(waypost("export").out.splitlines()) == 1200
 
 
 def test_an_export_that_cannot_be_written_is_an_error(waypost: CommandLine, lines: Path) -> None:

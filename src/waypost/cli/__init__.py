@@ -34,6 +34,8 @@ def application() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments (by default the process's own) name."""
     from waypost.cli.failures import in_one_line
+    from waypost.cli.output import tolerate_any_encoding
 
+    tolerate_any_encoding()
     with in_one_line():
         application()(arguments)

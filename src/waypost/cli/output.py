@@ -6,6 +6,7 @@ command can stand in a pipe.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+
+def tolerate_any_encoding() -> None:
+    """Print a question mark, not a traceback, where the terminal lacks a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def results() -> Console:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from waypost.memory import MemoryManager
     from waypost.model import Interaction, MemoryRecord, NewMemory, Stored
 
-BATCH = 256
+BATCH = 1000
 SHOWN_PROBLEMS = 20
 REFUSALS = (InvalidInput, Conflict)
 
