@@ -42,6 +42,9 @@ RANK_ALL_ROWS = 2_000
 PER_ROUTE = 400
 """How many rows each route may nominate beyond that."""
 
+ROWS_PER_EXTRA = 1_000
+"""Sign bits are coarse: one more row is measured exactly for every so many held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -174,8 +177,8 @@ def _nominate(
     """The best slots of every route, ascending."""
     chosen = [_highest(scores * eligible, PER_ROUTE) for scores in routes if scores.any()]
     if vector is not None and index.vectors is not None:
-        near = index.vectors.nearest(vector, eligible, PER_ROUTE)
-        chosen.append(near)
+        wanted = PER_ROUTE + index.count // ROWS_PER_EXTRA
+        chosen.append(index.vectors.nearest(vector, eligible, wanted))
     return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
 
 
