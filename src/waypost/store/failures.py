@@ -14,6 +14,7 @@ from waypost.exceptions import (
     StorageReadOnly,
     StorageUnavailable,
 )
+from waypost.store.sqlite import driver
 
 _SIGNS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
     (
@@ -49,11 +50,11 @@ def translated(where: str) -> Iterator[None]:
     """Raise our errors instead of the driver's."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, driver().Error) as error:
         raise _ours(error, where) from error
 
 
-def _ours(error: SQLAlchemyError, where: str) -> Exception:
+def _ours(error: Exception, where: str) -> Exception:
     text = str(getattr(error, "orig", None) or error)
     lowered = text.lower()
     for signs, kind, message in _SIGNS:

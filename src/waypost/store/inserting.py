@@ -25,7 +25,8 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         connection.execute(insert(table), rows)
         return
     statement, converters = _plan(table, tuple(rows[0]), connection.dialect)
-    connection.exec_driver_sql(statement, [_converted(row, converters) for row in rows])
+    raw: Any = connection.connection.driver_connection
+    raw.executemany(statement, [_converted(row, converters) for row in rows])
 
 
 def _converted(row: Mapping[str, Any], converters: Converters) -> tuple[Any, ...]:

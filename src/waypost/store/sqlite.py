@@ -114,7 +114,11 @@ class SqliteBackend:
             connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
         )
         event.listen(engine, "connect", configure or _configure)
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        event.listen(
+            engine,
+            "begin",
+            lambda connection: connection.connection.driver_connection.execute(begin),
+        )
         return engine
 
 

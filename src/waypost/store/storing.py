@@ -332,10 +332,10 @@ def _row_numbers(connection: Connection, amount: int) -> list[int]:
             "FROM generate_series(1, :amount)"
         )
         return list(connection.execute(statement, {"amount": amount}).scalars())
-    last = connection.exec_driver_sql(
-        "SELECT seq FROM sqlite_sequence WHERE name = 'memories'"
-    ).scalar()
-    return list(range((last or 0) + 1, (last or 0) + 1 + amount))
+    raw: Any = connection.connection.driver_connection
+    row = raw.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    first = 1 if row is None else row[0] + 1
+    return list(range(first, first + amount))
 
 
 def _vector_row(

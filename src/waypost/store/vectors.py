@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from waypost.exceptions import DimensionMismatch
 from waypost.store.tables import embedders, embeddings, history, jobs, memories
@@ -25,6 +25,12 @@ FIRST_RETRY = timedelta(seconds=2)
 LONGEST_RETRY = timedelta(minutes=10)
 LEASE = timedelta(minutes=3)
 """How long a claimed job is left to its worker; longer than any embedder's time-outs."""
+
+_ACTIVE = (
+    select(embedders.c.name)
+    .where(embedders.c.active.is_(True), embedders.c.name == bindparam("name"))
+    .with_for_update(read=True, key_share=True)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +92,7 @@ def claim_embedder(connection: Connection, name: str, dimension: int, now: datet
 
 def is_active(connection: Connection, embedder: str) -> bool:
     """Whether vectors of this embedder are the ones in use; holds until the transaction ends."""
-    statement = select(embedders.c.name).where(
-        embedders.c.active.is_(True), embedders.c.name == embedder
-    )
-    locked = statement.with_for_update(read=True, key_share=True)
-    return connection.execute(locked).first() is not None
+    return connection.execute(_ACTIVE, {"name": embedder}).first() is not None
 
 
 def hold_embedders(connection: Connection) -> None:
