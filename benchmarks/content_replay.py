@@ -1,17 +1,19 @@
 """Replays one recorded run through the show-once conversation and measures every step.
 
 What the recorded agent did is fixed, so the replay answers two questions: how many tokens would
-have been sent, and would the agent still have had what it used? A use is a name (an id, a path,
-an address) in the agent's own message that it can only know from a tool result it saw in full at
-an earlier step than the last. It is *visible* when the prompt holds it, *reachable* when an item
-cited in the prompt holds it.
+have been sent, and would the agent still have had what it used? A *use* is a name (an id, a path,
+an address, a number) in the agent's own message that occurs in an earlier tool result other than
+those of the step just before, and neither in the instructions nor in the user's words. It is
+*visible* when the prompt holds it, *reachable* when the prompt holds it or cites an item that does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from benchmarks.content_traces import Message, Trace
 from waypost.content.citation import cite
@@ -21,17 +23,23 @@ from waypost.content.entries import Returned, ToolCall
 from waypost.content.identifiers import content_id
 from waypost.content.material import material_of
 from waypost.content.mentions import mentions
-from waypost.content.messages import problems
+from waypost.content.messages import Style, problems
 from waypost.content.policy import SHOW_EVERYTHING, Policy
 from waypost.tokens import count_tokens
 
 _ERROR = re.compile(r"\A\W{0,4}(?:\w+\.)*\w*(?:error|exception|traceback)\b", re.IGNORECASE)
 _OPENED_TOKENS = 300
+_SUMS = ("without", "with_channel", "fixed", "reopening", "steps", "uses", "visible", "reachable")
 
 
 @dataclass
 class Measured:
-    """Sums over the steps of runs. ``fixed`` tokens are the instructions, the same either way."""
+    """Sums over the steps of runs.
+
+    ``fixed`` tokens are system prompt and task, sent at every step with or without the channel.
+    ``reopening`` is what it would cost to open an item at every step that uses a name which is no
+    longer visible: one more call with the whole prompt, and an answer of 300 tokens.
+    """
 
     without: int = 0
     with_channel: int = 0
@@ -42,23 +50,19 @@ class Measured:
     visible: int = 0
     reachable: int = 0
     invalid: int = 0
+    rewrites: int = 0
     peak_without: int = 0
     peak_with: int = 0
-    rewrites: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Measured) -> None:
-        for name in ("without", "with_channel", "fixed", "reopening", "steps", "uses", "visible"):
+        for name in (*_SUMS, "invalid", "rewrites"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.reachable += other.reachable
-        self.invalid += other.invalid
-        self.rewrites += other.rewrites
         self.peak_without = max(self.peak_without, other.peak_without)
         self.peak_with = max(self.peak_with, other.peak_with)
 
     @property
     def saved(self) -> float:
-        """Share of the conversation's tokens that need not be sent, instructions apart."""
+        """Share of the conversation's tokens that are not sent, fixed ones apart."""
         return 1 - (self.with_channel - self.fixed) / max(self.without - self.fixed, 1)
 
     @property
@@ -70,134 +74,150 @@ class Measured:
         spent = self.with_channel - self.fixed + self.reopening
         return 1 - spent / max(self.without - self.fixed, 1)
 
+    @property
+    def highest_possible(self) -> float:
+        """The share that would be saved of everything if the whole conversation were left out."""
+        return 1 - self.fixed / max(self.without, 1)
+
 
 class Replay:
-    """One run, step by step, with and without the channel."""
+    """One run, step by step, with and without the channel, in both styles."""
 
     def __init__(self, trace: Trace, policy: Policy) -> None:
         self.trace = trace
         self.policy = policy
         self.shown = Conversation(policy)
-        self.plain = Conversation(SHOW_EVERYTHING)
         self.anthropic = Conversation(policy, style="anthropic")
-        self.items: dict[str, str] = {}
-        self.seen: list[str] = []
-        self.known = ""
+        self.plain = Conversation(SHOW_EVERYTHING)
         self.measured = Measured()
-        self._last_messages: list[Message] = []
+        self.items: dict[str, str] = {}
+        self.told = ""
+        self.older: list[str] = []
+        self.fresh: list[str] = []
+        self._open: list[ToolCall] = []
+        self._last: list[Message] = []
+        self._fixed = count_tokens(_instructions(trace))
 
     def run(self) -> Measured:
-        for place, message in enumerate(self.trace.messages):
-            if message["role"] == "assistant":
+        for message in self.trace.messages:
+            role = message["role"]
+            if role == "assistant":
                 self._step(message)
-            self._add(place, message)
+                self._add_assistant(message)
+            elif role == "tool":
+                self._add_result(message)
+            else:
+                self._add_said(message)
         return self.measured
 
+    @property
+    def _conversations(self) -> tuple[Conversation, ...]:
+        return self.shown, self.anthropic, self.plain
+
     def _step(self, message: Message) -> None:
-        prompt = self.shown.prompt()
-        plain = self.plain.prompt()
-        claude = self.anthropic.prompt()
+        prompt, claude, plain = (conversation.prompt() for conversation in self._conversations)
         measured = self.measured
         measured.steps += 1
         measured.with_channel += prompt.tokens
         measured.without += plain.tokens
-        measured.fixed += count_tokens(self._instructions())
-        measured.peak_with = max(measured.peak_with, len(json.dumps(prompt.messages)))
-        measured.peak_without = max(measured.peak_without, len(json.dumps(plain.messages)))
-        measured.invalid += bool(
-            problems(prompt.messages) or problems(claude.messages, "anthropic")
-        )
-        measured.rewrites += self._last_messages != prompt.messages[: len(self._last_messages)]
-        self._last_messages = prompt.messages
+        measured.fixed += self._fixed
+        measured.peak_with = max(measured.peak_with, _bytes(prompt.messages))
+        measured.peak_without = max(measured.peak_without, _bytes(plain.messages))
+        measured.invalid += not (valid(prompt.messages) and valid(claude.messages, "anthropic"))
+        measured.rewrites += self._last != prompt.messages[: len(self._last)]
+        self._last = prompt.messages
         self._count_uses(prompt, message)
-
-    def _instructions(self) -> str:
-        """System prompt and first user message: sent with every step, with or without a channel."""
-        first = []
-        for message in self.trace.messages:
-            if message["role"] not in ("system", "user"):
-                break
-            first.append(message["content"])
-        return "\n".join(first)
+        self.older += self.fresh
+        self.fresh = []
 
     def _count_uses(self, prompt: Prompt, message: Message) -> None:
-        written = json.dumps(message, ensure_ascii=False).replace("\\n", "\n").replace('\\"', '"')
-        text = "\n".join(_texts(prompt))
-        cited = [body for item, body in self.items.items() if item in text]
-        older = self.seen[: -self._fresh_results()] if self._fresh_results() else self.seen
-        unseen = 0
-        for name in mentions(written, 500):
-            if name in self.known or not any(name in result for result in older):
+        text = "\n".join(map(_text, prompt.messages))
+        cited = [body for identifier, body in self.items.items() if identifier in text]
+        hidden = 0
+        for name in mentions(_text(message), 500):
+            if name in self.told or not any(name in result for result in self.older):
                 continue
-            self.measured.uses += 1
             visible = name in text
+            self.measured.uses += 1
             self.measured.visible += visible
             self.measured.reachable += visible or any(name in body for body in cited)
-            unseen += not visible
-        if unseen:
+            hidden += not visible
+        if hidden:
             self.measured.reopening += prompt.tokens + _OPENED_TOKENS
 
-    def _fresh_results(self) -> int:
-        count = 0
-        for entry in reversed(self._added):
-            if entry != "tool":
-                break
-            count += 1
-        return count
-
-    @property
-    def _added(self) -> list[str]:
-        return [m["role"] for m in self.trace.messages[: self._position]]
-
-    _position = 0
-
-    def _add(self, place: int, message: Message) -> None:
-        self._position = place + 1
-        if message["role"] == "tool":
-            self._add_result(message)
-            return
-        if message["role"] == "assistant":
-            self._add_assistant(message)
-            return
-        self.known += "\n" + (message["content"] or "")
-        for conversation in (self.shown, self.plain, self.anthropic):
-            (conversation.add_system if message["role"] == "system" else conversation.add_user)(
-                message["content"]
-            )
+    def _add_said(self, message: Message) -> None:
+        self.told += "\n" + message["content"]
+        for conversation in self._conversations:
+            if message["role"] == "system":
+                conversation.add_system(message["content"])
+            else:
+                conversation.add_user(message["content"])
 
     def _add_assistant(self, message: Message) -> None:
-        text = message["content"] or ""
         calls = [
             ToolCall(c["id"], c["function"]["name"], _arguments(c["function"]["arguments"]))
             for c in message.get("tool_calls", [])
         ]
         whole = json.dumps(message, ensure_ascii=False)
-        citation = cite(self._stored(whole), material_of(whole), token_count=0)
-        for conversation in (self.shown, self.plain, self.anthropic):
-            conversation.add_assistant(text, calls, citation=citation)
+        identifier = self._stored(_text(message))
+        citation = cite(identifier, material_of(whole), token_count=count_tokens(whole))
+        for conversation in self._conversations:
+            made = conversation.add_assistant(message["content"], calls, citation=citation)
+        self._open = list(made)
 
     def _add_result(self, message: Message) -> None:
-        text = message["content"]
-        source = next(iter(self.shown._open.values())).name
-        material = material_of(text, source=source)
+        text, call = message["content"], self._open.pop(0)
+        material = material_of(text, source=call.name)
         tokens = count_tokens(text)
-        item = self._stored(text)
         size = self.policy.citation_size(tokens)
-        citation = cite(item, material, token_count=tokens, tokens=size)
-        self.seen.append(text)
-        for conversation in (self.shown, self.plain, self.anthropic):
-            call = next(iter(conversation._open))
-            kind = choose(material).name
-            error = bool(_ERROR.match(text[:200]))
-            conversation.add_result(Returned(call, source, text, citation, kind, error))
+        citation = cite(self._stored(text), material, token_count=tokens, tokens=size)
+        self.fresh.append(text)
+        kind, error = choose(material).name, bool(_ERROR.match(text[:200]))
+        result = Returned(call.id, call.name, text, citation, kind, is_error=error)
+        for conversation in self._conversations:
+            conversation.add_result(result)
 
     def _stored(self, text: str) -> str:
-        item = content_id(self.trace.name, len(self.items))
-        self.items[item] = text
-        return item
+        identifier = content_id(self.trace.name, len(self.items))
+        self.items[identifier] = text
+        return identifier
 
 
-def _arguments(text: str) -> dict[str, object]:
+def valid(messages: list[Message], style: Style = "openai") -> bool:
+    """True when our own check and the official client's types accept the list."""
+    if problems(messages, style):
+        return False
+    try:
+        _adapter(style).validate_python(messages)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _adapter(style: Style) -> Any:
+    from pydantic import TypeAdapter
+
+    if style == "openai":
+        from openai.types.chat import ChatCompletionMessageParam
+
+        return TypeAdapter(list[ChatCompletionMessageParam])
+    from anthropic.types import MessageParam
+
+    return TypeAdapter(list[MessageParam])
+
+
+def _instructions(trace: Trace) -> str:
+    """System prompt and task: the messages before the agent's first."""
+    first = []
+    for message in trace.messages:
+        if message["role"] not in ("system", "user"):
+            break
+        first.append(message["content"])
+    return "\n".join(first)
+
+
+def _arguments(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -205,8 +225,15 @@ def _arguments(text: str) -> dict[str, object]:
     return value if isinstance(value, dict) else {"value": value}
 
 
-def _texts(prompt: Prompt) -> list[str]:
-    return [
-        (message["content"] or "") + json.dumps(message.get("tool_calls", ""), ensure_ascii=False)
-        for message in prompt.messages
+def _text(message: Message) -> str:
+    """All that a message says, calls included, with the escapes of their JSON undone."""
+    content = message.get("content") or ""
+    calls = [
+        f"{call['function']['name']} {call['function']['arguments']}"
+        for call in message.get("tool_calls", ())
     ]
+    return "\n".join([content, *calls]).replace("\\n", "\n").replace('\\"', '"')
+
+
+def _bytes(messages: list[Message]) -> int:
+    return len(json.dumps(messages, ensure_ascii=False).encode("utf-8", "replace"))

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from waypost.content.compaction import compact, digest
 from waypost.content.compaction.base import Compacted, clip
 from waypost.content.material import Material, readable_size
+from waypost.content.mentions import mentions
 from waypost.tokens import count_tokens
 
 CITATION_TOKENS = 160
 _SHORTEST = 24
+_TELLING = 100
+_NAMES = 100
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,12 @@ def heading(content_id: str, compacted: Compacted, material: Material, token_cou
 
 
 def brief(content_id: str, compacted: Compacted, material: Material) -> str:
-    """One line of about forty tokens: the id, what it is, and its most telling words."""
-    telling = compacted.title or next(iter(compacted.lines), "")
-    return f"[{content_id}] {compacted.what}, {readable_size(material.size)}: {clip(telling, 110)}"
+    """One line: the id, what it is, its most telling words, and names that these leave out."""
+    telling = clip(compacted.title or next(iter(compacted.lines), ""), _TELLING)
+    names = [name for name in mentions(material.text, 30) if name not in telling]
+    listed = clip(", ".join(names), _NAMES) if names else ""
+    line = f"[{content_id}] {compacted.what}, {readable_size(material.size)}: {telling}"
+    return f"{line}; {listed}" if listed else line
 
 
 def worth_citing(tokens: int, citation: Citation) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from waypost.content.citation import Citation, worth_citing
@@ -27,10 +28,8 @@ from waypost.content.messages import (
     system_text,
 )
 from waypost.content.policy import Policy, Show
-from waypost.content.showing import fold_message, piece_of
+from waypost.content.showing import WORTH_CUTTING, fold_message, piece_of
 from waypost.exceptions import InvalidInput
-
-_WORTH_CUTTING = 24
 
 
 @dataclass(frozen=True)
@@ -184,13 +183,12 @@ class Conversation:
         entry, age = shown.entry, self.step - shown.born - 1
         if isinstance(entry, Returned):
             return self._wanted_of_result(entry, age)
-        fold_after = self.policy.fold_after
-        own = isinstance(entry, Said) and entry.role == "assistant" and entry.citation
-        if own and fold_after is not None and age >= fold_after:
-            return (
-                Form.CITED if entry.tokens > self.policy.own_tokens + _WORTH_CUTTING else Form.FULL
-            )
-        return Form.FULL
+        old = self.policy.fold_after is not None and age >= self.policy.fold_after
+        own = isinstance(entry, Called) or entry.role == "assistant"
+        if not (old and own and entry.citation):
+            return Form.FULL
+        cut = shown.piece(Form.CITED, self.policy).tokens
+        return Form.CITED if cut + WORTH_CUTTING <= entry.tokens else Form.FULL
 
     def _wanted_of_result(self, entry: Returned, age: int) -> Form:
         rule = self.policy.rule_for(entry.source, entry.kind)
@@ -291,17 +289,16 @@ class Conversation:
 
     def _pieces(self, *, wanted: bool = False) -> Iterator[Piece]:
         """The list in order; neighbouring folded exchanges become one message."""
-        folded: list[Entry] = []
-        for shown in self._shown:
-            if (shown.wanted if wanted else shown.form) is Form.FOLDED:
-                folded.append(shown.entry)
-                continue
+        first = True
+        forms = [shown.wanted if wanted else shown.form for shown in self._shown]
+        pairs = zip(self._shown, forms, strict=True)
+        for folded, group in groupby(pairs, key=lambda pair: pair[1] is Form.FOLDED):
             if folded:
-                yield Piece("user", fold_message(folded, self._record_lines))
-                folded = []
-            yield shown.piece(shown.wanted if wanted else shown.form, self.policy)
-        if folded:
-            yield Piece("user", fold_message(folded, self._record_lines))
+                entries = [shown.entry for shown, _ in group]
+                yield Piece("user", fold_message(entries, self._record_lines, first=first))
+                first = False
+            else:
+                yield from (shown.piece(form, self.policy) for shown, form in group)
 
     def _written(self, pieces: list[Piece]) -> list[Message]:
         if self.style == "openai":

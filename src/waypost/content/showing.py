@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from waypost.content.compaction.base import clip
 from waypost.content.entries import Called, Entry, Form, Returned, Said, ToolCall
@@ -11,6 +12,9 @@ from waypost.content.policy import Policy
 from waypost.tokens import count_tokens, truncate_tokens
 
 _FOLD_HEAD = "(Earlier steps, from the memory; open an id with retrieve_from_memory)"
+_NEXT_FOLD_HEAD = "(Earlier steps)"
+
+WORTH_CUTTING = 24
 _WORDS = 140
 _ARGUMENTS = 120
 _OUTCOME = 170
@@ -19,7 +23,7 @@ _OUTCOME = 170
 def piece_of(entry: Entry, form: Form, policy: Policy) -> Piece:
     """Write one entry that is not folded."""
     if isinstance(entry, Called):
-        return Piece("assistant", entry.text, entry.calls)
+        return _call_piece(entry, form, policy)
     if isinstance(entry, Returned):
         text = _result_text(entry, form, policy)
         return Piece("tool", text, call_id=entry.call_id, is_error=entry.is_error)
@@ -28,6 +32,30 @@ def piece_of(entry: Entry, form: Form, policy: Policy) -> Piece:
             entry.role, shortened(entry.text, entry.citation.content_id, policy.own_tokens)
         )
     return Piece(entry.role, entry.content)
+
+
+def _call_piece(entry: Called, form: Form, policy: Policy) -> Piece:
+    """A call as it was made or, once old, with its long texts cut; names and shape stay."""
+    if form is Form.FULL or entry.citation is None:
+        return Piece("assistant", entry.text, entry.calls)
+    identifier = entry.citation.content_id
+    text = entry.text
+    if count_tokens(text) > policy.own_tokens + WORTH_CUTTING:
+        text = shortened(text, identifier, policy.own_tokens)
+    calls = tuple(
+        ToolCall(call.id, call.name, _short_arguments(call.arguments, identifier))
+        for call in entry.calls
+    )
+    return Piece("assistant", text, calls)
+
+
+def _short_arguments(arguments: Mapping[str, Any], identifier: str) -> dict[str, Any]:
+    return {
+        key: f"{value[:_ARGUMENTS]}… [{identifier}]"
+        if isinstance(value, str) and len(value) > 2 * _ARGUMENTS
+        else value
+        for key, value in arguments.items()
+    }
 
 
 def _result_text(entry: Returned, form: Form, policy: Policy) -> str:
@@ -65,7 +93,7 @@ def _end(text: str, tokens: int) -> str:
     return lines if newline and len(lines) * 2 > len(end) else end
 
 
-def fold_message(entries: Sequence[Entry], most: int) -> str:
+def fold_message(entries: Sequence[Entry], most: int, *, first: bool = True) -> str:
     """One message for neighbouring folded exchanges: a line for each of the latest calls."""
     lines: list[str] = []
     results = {entry.call_id: entry for entry in entries if isinstance(entry, Returned)}
@@ -75,7 +103,7 @@ def fold_message(entries: Sequence[Entry], most: int) -> str:
         elif isinstance(entry, Said):
             lines.append(f"- {clip(entry.text, _WORDS)}")
     left_out = len(lines) - most
-    head = [_FOLD_HEAD]
+    head = [_FOLD_HEAD if first else _NEXT_FOLD_HEAD]
     if left_out > 0:
         head.append(f"- {left_out} earlier calls; find their results with query_memory")
     return "\n".join(head + lines[max(left_out, 0) :])
