@@ -40,7 +40,7 @@ async def server(path: str, *options: str) -> AsyncIterator[tuple[asyncio.subpro
         yield process, await _address(process)
     finally:
         if process.returncode is None:
-            process.kill()
+            process.terminate()
         await process.wait()
         process._transport.close()  # type: ignore[attr-defined]
 
@@ -142,7 +142,7 @@ async def test_several_workers_share_one_memory(
     if store == "postgresql":
         url = request.getfixturevalue("postgres_url")
     token = make_token(SECRET.encode(), "planner")
-    async with server(url, "--workers", "2") as (_, address):
+    async with server(url, "--workers", "2") as (parent, address):
         clients = [Client(address, token=token) for _ in range(6)]
         stored = await asyncio.gather(
             *(
@@ -157,3 +157,6 @@ async def test_several_workers_share_one_memory(
             recall = await client.agent().retrieve_memories("which crate holds lamps", k=30)
             assert len(recall) == 30
             await client.close()
+        parent.kill()
+        async with asyncio.timeout(60):
+            await parent.wait()  # its pipes close when the workers have ended too

@@ -11,12 +11,15 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from multiprocessing import parent_process
 from typing import Any
 
 import uvicorn
@@ -81,6 +84,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        _end_with_parent()
         async with _opening(config) as engine:
             memories.engine = engine
             figures.append(DataFigures(engine.database))
@@ -93,6 +97,19 @@ def create_app(config: ServiceConfig) -> FastAPI:
         return await figures[0].read()
 
     return make_app(endpoint, readiness=memories.readiness, figures=read_figures, lifespan=lifespan)
+
+
+def _end_with_parent() -> None:
+    """In a worker: stop, as on a signal, when the process that started it is gone."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="waypost-parent", daemon=True).start()
 
 
 def _opening(config: ServiceConfig) -> Any:
