@@ -44,9 +44,7 @@ class StageSuite:
         assert stored.memory.stage_id == current.stage_id
         assert current.stage_type == "execution"
 
-    async def test_an_unknown_task_id_on_a_memory_needs_no_task(
-        self, memory: MemoryManager
-    ) -> None:
+    async def test_a_task_id_on_a_memory_needs_no_task(self, memory: MemoryManager) -> None:
         stored = await memory.add_memory("A note.", task_id="never started")
         assert stored.memory.stage_id is None
 
