@@ -43,6 +43,7 @@ from waypost.model.context import ContextPackage, ContextRequest
 from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
 
 if TYPE_CHECKING:
+    from waypost.memory import MemoryManager
     from waypost.store.statistics import AgentStatistics
     from waypost.working import WorkingEntry
 
@@ -180,20 +181,21 @@ class Memory(Blocking):
     """The memory of one agent. The methods are those of ``MemoryManager``, word for word."""
 
     agent_id: str
+    _wrapped: MemoryManager
 
     def add_interaction(
         self, query: str | Interaction, response: str | None = None, **details: Any
     ) -> Stored:
         """Remember one exchange, with the facts in it and, when it went well, how it was done."""
-        return self._wait("add_interaction", query, response, **details)
+        return self._runner.run(self._wrapped.add_interaction(query, response, **details))
 
     def add_memory(self, content: str | NewMemory, **details: Any) -> Stored:
         """Remember one text. ``details`` are the other fields of ``NewMemory``."""
-        return self._wait("add_memory", content, **details)
+        return self._runner.run(self._wrapped.add_memory(content, **details))
 
     def add_memories(self, batch: Iterable[NewMemory | Mapping[str, Any]]) -> list[Stored]:
         """Remember many texts in one transaction: all of them, or none."""
-        return self._wait("add_memories", batch)
+        return self._runner.run(self._wrapped.add_memories(batch))
 
     def retrieve_memories(
         self,
@@ -205,8 +207,8 @@ class Memory(Blocking):
         **filters: Any,
     ) -> Recall:
         """Recall the memories that matter for a question, each with its reasons."""
-        return self._wait(
-            "retrieve_memories", query, k, now=now, track_access=track_access, **filters
+        return self._runner.run(
+            self._wrapped.retrieve_memories(query, k, now=now, track_access=track_access, **filters)
         )
 
     def get_relevant_context(
@@ -217,11 +219,13 @@ class Memory(Blocking):
         **details: Any,
     ) -> ContextPackage:
         """The few tokens that matter now, as text to put before a model. Never over budget."""
-        return self._wait("get_relevant_context", query, task_id, max_tokens, **details)
+        return self._runner.run(
+            self._wrapped.get_relevant_context(query, task_id, max_tokens, **details)
+        )
 
     def get_memory(self, memory_id: str) -> MemoryRecord:
         """One memory by its id; NotFound when this agent has none."""
-        return self._wait("get_memory", memory_id)
+        return self._runner.run(self._wrapped.get_memory(memory_id))
 
     def list_memories(
         self,
@@ -231,10 +235,10 @@ class Memory(Blocking):
         limit: int = 100,
     ) -> list[MemoryRecord]:
         """Memories that match a filter, newest first; ``-`` before the field reverses."""
-        return self._wait("list_memories", where, order_by=order_by, limit=limit)
+        return self._runner.run(self._wrapped.list_memories(where, order_by=order_by, limit=limit))
 
     def count_memories(self, where: Mapping[str, Any] | None = None) -> int:
-        return self._wait("count_memories", where)
+        return self._runner.run(self._wrapped.count_memories(where))
 
     def update_memory(
         self,
@@ -246,30 +250,31 @@ class Memory(Blocking):
         **fields: Any,
     ) -> MemoryRecord:
         """Change the given fields; history keeps what they held before."""
-        return self._wait(
-            "update_memory",
-            memory_id,
-            changes,
-            expected_version=expected_version,
-            actor=actor,
-            **fields,
+        return self._runner.run(
+            self._wrapped.update_memory(
+                memory_id,
+                changes,
+                expected_version=expected_version,
+                actor=actor,
+                **fields,
+            )
         )
 
     def forget_memory(self, memory_id: str, *, actor: str | None = None) -> None:
         """Delete one memory; NotFound when this agent has none."""
-        self._wait("forget_memory", memory_id, actor=actor)
+        self._runner.run(self._wrapped.forget_memory(memory_id, actor=actor))
 
     def get_history(self, memory_id: str) -> list[HistoryEntry]:
         """Everything that happened to one memory, oldest first."""
-        return self._wait("get_history", memory_id)
+        return self._runner.run(self._wrapped.get_history(memory_id))
 
     def get_statistics(self) -> AgentStatistics:
         """How much this agent remembers, by type, tier and kind."""
-        return self._wait("get_statistics")
+        return self._runner.run(self._wrapped.get_statistics())
 
     def get_working_memory(self, task_id: str) -> list[WorkingEntry]:
         """The latest memories of a task, oldest first, at most 4,000 tokens of them."""
-        return self._wait("get_working_memory", task_id)
+        return self._runner.run(self._wrapped.get_working_memory(task_id))
 
     def promote(
         self,
@@ -280,11 +285,13 @@ class Memory(Blocking):
         actor: str | None = None,
     ) -> Stored:
         """Copy a memory one tier up: from its task to its project, from a project to global."""
-        return self._wait("promote", memory_id, to, project_id=project_id, actor=actor)
+        return self._runner.run(
+            self._wrapped.promote(memory_id, to, project_id=project_id, actor=actor)
+        )
 
     def undo_promotion(self, promoted_id: str, *, actor: str | None = None) -> None:
         """Take a promoted copy back; the original is not touched."""
-        self._wait("undo_promotion", promoted_id, actor=actor)
+        self._runner.run(self._wrapped.undo_promotion(promoted_id, actor=actor))
 
     def prune(
         self,
@@ -293,17 +300,14 @@ class Memory(Blocking):
         **options: Any,
     ) -> PruneReport:
         """Archive the least missed fifth of a layer (a memory type), or of everything."""
-        return self._wait("prune", memory_layer, strategy, **options)
+        return self._runner.run(self._wrapped.prune(memory_layer, strategy, **options))
 
     def restore(
         self, memory_ids: Sequence[str] | str | None = None, **options: Any
     ) -> RestoreReport:
         """Bring archived memories back: some by id, by filter (``where``), or all of them."""
-        return self._wait("restore", memory_ids, **options)
+        return self._runner.run(self._wrapped.restore(memory_ids, **options))
 
     def erase(self, *, source: str | None = None) -> ErasureReport:
         """Destroy all that came from one source or, without one, everything of this agent."""
-        return self._wait("erase", source=source)
-
-    def _wait(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._runner.run(getattr(self._wrapped, name)(*args, **kwargs))
+        return self._runner.run(self._wrapped.erase(source=source))

@@ -50,17 +50,17 @@ def server() -> Iterator[ScriptedModelServer]:
 
 
 @pytest.fixture
-def timeout(request: pytest.FixtureRequest) -> float:
+def patience(request: pytest.FixtureRequest) -> float:
     """Short for an endpoint that hangs; otherwise long enough for any machine."""
     return 0.2 if "hang" in request.node.name else 60.0
 
 
 @pytest.fixture
 async def engine(
-    server: ScriptedModelServer, clock: Clock, timeout: float
+    server: ScriptedModelServer, clock: Clock, patience: float
 ) -> AsyncIterator[Engine]:
     chat = OpenAICompatibleChat(
-        "gpt-4o-mini", base_url=server.base_url, timeout=timeout, retry=RetryPolicy(attempts=1)
+        "gpt-4o-mini", base_url=server.base_url, timeout=patience, retry=RetryPolicy(attempts=1)
     )
     async with waypost.open(":memory:", chat=chat, clock=clock) as engine:
         yield engine
