@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -34,7 +35,10 @@ async def refused(path: Path, kind: type[StorageError], words: str) -> None:
 
 @pytest.fixture
 async def memory_file(tmp_path: Path) -> Path:
-    path = tmp_path / "memory.db"
+    return await filled(tmp_path / "memory.db")
+
+
+async def filled(path: Path) -> Path:
     async with waypost.open(path) as engine:
         notes = [{"content": f"note {number} " + "word " * 50} for number in range(200)]
         await engine.agent("planner").add_memories(notes)
@@ -57,11 +61,13 @@ def as_nobody(*paths: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def reachable(tmp_path: Path) -> Path:
-    """The test's folder, opened up to other users along the way."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+def reachable() -> Iterator[Path]:
+    """A folder that other users may enter; pytest keeps its own closed to them."""
+    with TemporaryDirectory(prefix="waypost-test-") as name:
+        folder = Path(name)
         folder.chmod(0o755)
-    return tmp_path
+        yield folder
+        folder.chmod(0o755)
 
 
 async def test_a_folder(tmp_path: Path) -> None:
@@ -152,26 +158,35 @@ async def test_a_copy_in_another_journal_mode_is_still_ours(memory_file: Path) -
         assert await engine.agent("planner").count_memories() == 200
 
 
-async def test_a_read_only_file(memory_file: Path, reachable: Path) -> None:
-    memory_file.chmod(0o444)
-    with as_nobody(memory_file, reachable):
-        await refused(memory_file, StorageReadOnly, "check the permissions of the file")
+async def test_a_read_only_file(reachable: Path) -> None:
+    path = await filled(reachable / "memory.db")
+    path.chmod(0o444)
+    with as_nobody(path, reachable):
+        await refused(path, StorageReadOnly, "check the permissions of the file")
 
 
-async def test_a_read_only_folder(memory_file: Path, reachable: Path) -> None:
+async def test_a_read_only_folder(reachable: Path) -> None:
+    path = await filled(reachable / "memory.db")
     reachable.chmod(0o555)
-    with as_nobody(memory_file, reachable):
-        await refused(memory_file, StorageError, "check (that its folder|the permissions)")
+    with as_nobody(path, reachable):
+        await refused(path, StorageError, "check (that its folder|the permissions)")
         await refused(reachable / "new.db", StorageUnavailable, "folder exists and can be written")
-    reachable.chmod(0o755)
 
 
-async def test_a_file_that_may_not_be_read(memory_file: Path, reachable: Path) -> None:
-    memory_file.chmod(0o000)
-    refusal = pytest.raises(StorageUnavailable, match="may not be read; check")
+async def test_a_folder_that_may_not_be_entered(reachable: Path) -> None:
+    path = await filled(reachable / "memory.db")
+    reachable.chmod(0o000)
+    refusal = pytest.raises(StorageUnavailable, match="cannot be read: Permission denied")
     with as_nobody(reachable), nothing_left_behind(), refusal:
-        await waypost.open(memory_file)
-    memory_file.chmod(0o644)
+        await waypost.open(path)
+
+
+async def test_a_file_that_may_not_be_read(reachable: Path) -> None:
+    path = await filled(reachable / "memory.db")
+    path.chmod(0o000)
+    refusal = pytest.raises(StorageUnavailable, match="may not be read; check")
+    with as_nobody(reachable, path), nothing_left_behind(), refusal:
+        await waypost.open(path)
 
 
 async def test_opening_and_closing_leaves_nothing_behind(memory_file: Path) -> None:

@@ -93,9 +93,9 @@ def _texts_leaf(
 
 
 def _texts_postgres(comparison: Comparison, column: ColumnElement[Any]) -> ColumnElement[bool]:
-    present = func.coalesce(func.jsonb_array_length(column), 0) > 0
+    present = func.coalesce(func.json_array_length(column), 0) > 0
     if comparison.operator is Operator.EXISTS:
         return present
     wanted = [json.dumps(value) for value in sql_json.as_tuple(comparison.value)]
-    elements = [column.op("@>")(sql_json.jsonb(text)) for text in wanted]
+    elements = [sql_json.jsonb(column).op("@>")(sql_json.jsonb(text)) for text in wanted]
     return and_(present, or_(false(), *elements))

@@ -112,13 +112,13 @@ def _element_is(
     )
 
 
-def jsonb(text: str) -> ColumnElement[Any]:
-    """A JSON text as a jsonb parameter."""
-    return cast(literal(text, Text()), JSONB)
+def jsonb(value: ColumnElement[Any] | str) -> ColumnElement[Any]:
+    """PostgreSQL: a JSON column, or a JSON text as a parameter, with the operators of jsonb."""
+    return cast(literal(value, Text()) if isinstance(value, str) else value, JSONB)
 
 
 def _postgres_leaf(comparison: Comparison, column: ColumnElement[Any]) -> ColumnElement[bool]:
-    stored: ColumnElement[Any] = column
+    stored = jsonb(column)
     for key in comparison.field.path:
         stored = type_coerce(stored.op("->")(literal(key, Text())), JSONB)
     kind = func.coalesce(func.jsonb_typeof(stored), "null")

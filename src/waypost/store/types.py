@@ -2,7 +2,8 @@
 
 Times are aware UTC in and out (microseconds since the epoch on SQLite, timestamptz
 on PostgreSQL). Vectors are float32 arrays in and out, kept in half precision on
-both. JSON is text on SQLite and jsonb on PostgreSQL.
+both. JSON is kept as it was written on both, the order of its keys included; jsonb
+would sort them, and is what filters cast to.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, LargeBinary, Uuid
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+Json = JSON(none_as_null=True)
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
 Id = Uuid(as_uuid=False)
 
