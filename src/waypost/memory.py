@@ -267,9 +267,12 @@ class MemoryManager(TaskMemory):
         """Bring archived memories back: some by id, by filter (``where``), or all of them."""
         return await self._parts.keeper.restore(memory_ids, **options)
 
-    async def erase(self, *, source: str | None = None) -> ErasureReport:
-        """Destroy all that came from one source or, without one, everything of this agent."""
-        return await self._parts.keeper.erase(source=source)
+    async def erase(self, *, source: str | None = None, **options: Any) -> ErasureReport:
+        """Destroy all that came from one source or, without one, everything of this agent.
+
+        ``options``: dry_run, which only reports what would be touched, and progress.
+        """
+        return await self._parts.keeper.erase(source=source, **options)
 
     @property
     def archive(self) -> Archive:

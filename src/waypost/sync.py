@@ -308,6 +308,6 @@ class Memory(Blocking):
         """Bring archived memories back: some by id, by filter (``where``), or all of them."""
         return self._runner.run(self._wrapped.restore(memory_ids, **options))
 
-    def erase(self, *, source: str | None = None) -> ErasureReport:
+    def erase(self, *, source: str | None = None, **options: Any) -> ErasureReport:
         """Destroy all that came from one source or, without one, everything of this agent."""
-        return self._runner.run(self._wrapped.erase(source=source))
+        return self._runner.run(self._wrapped.erase(source=source, **options))

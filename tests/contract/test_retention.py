@@ -21,7 +21,6 @@ from waypost.retention.archive import Archive
 from waypost.retention.objects import FolderStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-CANARY = "canary-7f3d-zebra"
 
 
 def notes(count: int, **fields: Any) -> list[dict[str, Any]]:
@@ -247,82 +246,6 @@ class RetentionSuite:
             assert everything_ever == 35
 
 
-class ErasureSuite:
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        return tmp_path / "archive"
-
-    @pytest.fixture
-    async def engine(self, url: str, folder: Path) -> AsyncIterator[Engine]:
-        async with waypost.open(url, archive_url=str(folder)) as engine:
-            yield engine
-
-    async def test_erasing_an_agent_leaves_nothing_of_it_and_all_of_the_others(
-        self, engine: Engine, memory: MemoryManager, folder: Path, tmp_path: Path
-    ) -> None:
-        other = engine.agent("other")
-        await other.add_memory("The other agent stays")
-        await self.fill_with_canaries(memory)
-        report = await memory.erase()
-        assert report.rows["memories"] > 0
-        assert report.archive_objects_deleted == 2
-        assert await memory.count_memories() == await memory.archive.count() == 0
-        assert len(await memory.retrieve_memories(CANARY)) == 0
-        assert await other.count_memories() == 1
-        await self.assert_no_canary(engine, tmp_path)
-
-    async def test_erasing_a_source_reaches_everything_derived_from_it(
-        self, engine: Engine, memory: MemoryManager, folder: Path, tmp_path: Path
-    ) -> None:
-        await memory.add_memories(notes(5, source="good"))
-        await self.fill_with_canaries(memory)
-        report = await memory.erase(source="leak")
-        assert report.archive_objects_rewritten == 1
-        assert report.storage_compacted
-        assert await memory.count_memories({"source": "good"}) == 5
-        assert {record.source for record in await memory.archive.find()} == {"good archived"}
-        assert (await memory.restore()).restored_count == 3
-        assert len(await memory.retrieve_memories("Observation", k=20)) > 0
-        await self.assert_no_canary(engine, tmp_path)
-
-    async def test_an_empty_source_is_refused(self, memory: MemoryManager) -> None:
-        with pytest.raises(InvalidInput, match="source is empty"):
-            await memory.erase(source=" ")
-
-    async def fill_with_canaries(self, memory: MemoryManager) -> None:
-        """The same secret as rows, facts, edits, a promotion, keys, and in the archive."""
-        stored = await memory.add_memory(
-            f"The password is {CANARY}", source="leak", task_id="t", idempotency_key="k"
-        )
-        await memory.update_memory(stored.memory_id, content=f"The password was {CANARY}")
-        await memory.promote(stored.memory_id)
-        await memory.add_interaction(
-            f"My code name is {CANARY}.", "Noted.", source="leak", task_id="t"
-        )
-        await memory.retrieve_memories(CANARY)
-        archived = notes(3, source="good archived")
-        archived += [{"content": f"{CANARY} number {n}", "source": "leak"} for n in range(3)]
-        batch = await memory.add_memories(archived)
-        ids = [one.memory_id for one in batch]
-        await memory.prune(where={"memory_id": {"$in": ids}}, share=1.0)
-
-    async def assert_no_canary(self, engine: Engine, tmp_path: Path) -> None:
-        from sqlalchemy import select
-
-        from waypost.store.tables import AGENT_TABLES, metadata
-
-        def rows(connection: Any) -> list[str]:
-            tables = [metadata.tables[name] for name in AGENT_TABLES]
-            return [str(row) for table in tables for row in connection.execute(select(table))]
-
-        assert not [row for row in await engine.database.read(rows) if CANARY in row]
-        await engine.close()
-        for path in files_of(tmp_path):
-            data = path.read_bytes()
-            plain = gzip.decompress(data) if path.suffix == ".gz" else data
-            assert CANARY.encode() not in plain, path
-
-
 class TestRetentionOnFile(RetentionSuite, OnFile):
     async def test_the_archive_lies_beside_the_file_by_default(self, tmp_path: Path) -> None:
         async with waypost.open(tmp_path / "memory.db") as engine:
@@ -347,14 +270,6 @@ class TestRetentionOnPostgres(RetentionSuite, OnPostgres):
             with pytest.raises(StorageError, match="no archive is configured"):
                 await memory.prune(share=1.0)
             assert await memory.count_memories() == 1
-
-
-class TestErasureOnFile(ErasureSuite, OnFile):
-    pass
-
-
-class TestErasureOnPostgres(ErasureSuite, OnPostgres):
-    pass
 
 
 async def test_the_archive_may_lie_in_an_s3_bucket(tmp_path: Path, s3_url: str) -> None:

@@ -201,6 +201,11 @@ def delete_run(connection: Connection, agent_id: str, run_id: str) -> None:
         connection.execute(
             delete(table).where(table.c.agent_id == agent_id, table.c.run_id == run_id)
         )
+    drop_unneeded_chunks(connection, agent_id)
+
+
+def drop_unneeded_chunks(connection: Connection, agent_id: str) -> None:
+    """Delete the chunks that no item and no recorded prompt of the agent refers to."""
     needed = set(
         connection.scalars(
             select(content_items.c.digest).where(content_items.c.agent_id == agent_id)

@@ -81,6 +81,7 @@ class RestoreReport(Value):
 
     memory_ids: tuple[MintedId, ...] = ()
     present: int = 0
+    dry_run: bool = False
 
     @property
     def restored_count(self) -> int:
@@ -88,15 +89,24 @@ class RestoreReport(Value):
 
 
 class ErasureReport(Value):
-    """Everything that an erasure touched. Nothing of it can be brought back."""
+    """Everything that an erasure touched or, as a dry run, would touch. None of it comes back.
+
+    ``facts_reopened`` had been replaced by erased memories only and hold again.
+    ``storage_compacted`` says that the text is in no file of the database any more: it is
+    False while another process reads the file, and always on a database server, whose
+    files are its own affair.
+    """
 
     agent_id: str
     source: str | None = None
     memory_ids: tuple[MintedId, ...] = ()
     rows: Mapping[str, int] = Field(default_factory=dict)
     summaries_rewritten: int = 0
+    runs_erased: int = 0
+    facts_reopened: int = 0
     archive_objects_deleted: int = 0
     archive_objects_rewritten: int = 0
     index_dropped: bool = False
     working_memory_cleared: bool = False
     storage_compacted: bool = False
+    dry_run: bool = False

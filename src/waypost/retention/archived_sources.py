@@ -6,7 +6,8 @@ to because a pass was interrupted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +20,42 @@ from waypost.retention.objects import ObjectStore
 from waypost.store.tables import archive_entries
 
 BUNDLE = ".jsonl.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What has to be known of an archived memory to tell whether it came from a source."""
+
+    memory_id: str
+    object_key: str
+    source: str | None
+    derived_from: tuple[str, ...]
+
+    @classmethod
+    def of(cls, line: Line, object_key: str) -> Glimpse:
+        values = line.values
+        return cls(
+            memory_id=line.memory_id,
+            object_key=object_key,
+            source=values["memory"]["source"],
+            derived_from=tuple(
+                link["target_id"]
+                for link in values["links"]
+                if link["source_id"] == line.memory_id and link["kind"] in DERIVING
+            ),
+        )
+
+
+DERIVING = (LinkKind.PARENT.value, LinkKind.CITES.value)
+"""The links that say: this text was made from that one."""
+
+
+def touched_bundles(glimpses: Iterable[Glimpse], ids: set[str]) -> dict[str, bool]:
+    """The bundles that hold any of these memories; True for those that hold nothing else."""
+    held: dict[str, list[bool]] = defaultdict(list)
+    for one in glimpses:
+        held[one.object_key].append(one.memory_id in ids)
+    return {key: all(doomed) for key, doomed in sorted(held.items()) if any(doomed)}
 
 
 @dataclass(frozen=True)
@@ -43,7 +80,7 @@ class Replacement:
 
 
 class ArchivedSources:
-    """The bundles of one agent, read whole. Calls block."""
+    """The bundles of one agent. Calls block; one bundle at a time is in memory."""
 
     def __init__(
         self, objects: ObjectStore, agent_id: str, *, clock: Callable[[], datetime]
@@ -52,61 +89,55 @@ class ArchivedSources:
         self._agent_id = agent_id
         self._clock = clock
 
-    def delete_all(self) -> int:
-        """Delete every object of the agent."""
-        keys = list(self._objects.keys(agent_prefix(self._agent_id)))
-        for key in keys:
-            self._objects.delete(key)
-        return len(keys)
+    def keys(self) -> list[str]:
+        """Every object of the agent, unfinished ones included."""
+        return list(self._objects.keys(agent_prefix(self._agent_id)))
 
-    def ids_of_source(self, source: str) -> set[str]:
-        return {
-            line.memory_id
-            for _, lines in self._bundles()
-            for line in lines
-            if line.values["memory"]["source"] == source
-        }
+    def delete(self, key: str) -> None:
+        self._objects.delete(key)
 
-    def descendants(self, ids: set[str]) -> set[str]:
-        """What is said, in the archive, to be derived from any of these."""
-        return {
-            link["source_id"]
-            for _, lines in self._bundles()
-            for line in lines
-            for link in line.values["links"]
-            if link["kind"] == LinkKind.PARENT.value and link["target_id"] in ids
-        }
+    def glimpses(self) -> list[Glimpse]:
+        """Every archived memory of the agent, in the order of the bundles."""
+        return [Glimpse.of(line, key) for key in self._bundle_keys() for line in self._lines(key)]
 
-    def replacements(self, ids: set[str]) -> list[Replacement]:
-        return [
-            Replacement(
-                old_key=key,
-                new_key=f"{agent_prefix(self._agent_id)}{new_id()}{BUNDLE}",
-                lines=tuple(line for line in lines if line.memory_id not in ids),
-                erased=tuple(line.memory_id for line in lines if line.memory_id in ids),
-            )
-            for key, lines in self._bundles()
-            if any(line.memory_id in ids for line in lines)
-        ]
+    def texts(self, keys: Iterable[str], ids: set[str]) -> list[str]:
+        """The contents and summaries of these memories."""
+        held = (line.values["memory"] for key in keys for line in self._lines(key)
+                if line.memory_id in ids)  # fmt: skip
+        return [text for memory in held for text in (memory["content"], memory["summary"])]
 
-    def put(self, replacement: Replacement) -> None:
-        if not replacement.lines:
-            return
-        data = pack(replacement.lines)
-        listing = manifest(
-            replacement.lines,
-            data,
-            agent_id=self._agent_id,
-            created_at=self._clock().isoformat(),
+    def replacement(self, key: str, ids: set[str]) -> Replacement:
+        """What is left of a bundle, already put and durable under its new key."""
+        lines = self._lines(key)
+        replacement = Replacement(
+            old_key=key,
+            new_key=f"{agent_prefix(self._agent_id)}{new_id()}{BUNDLE}",
+            lines=tuple(line for line in lines if line.memory_id not in ids),
+            erased=tuple(line.memory_id for line in lines if line.memory_id in ids),
         )
-        self._objects.put(replacement.new_key, data)
-        self._objects.put(manifest_key(replacement.new_key), listing)
+        if replacement.lines:
+            self._put(replacement.new_key, replacement.lines)
+        return replacement
 
     def remove(self, replacement: Replacement) -> None:
         self._objects.delete(replacement.old_key)
         self._objects.delete(manifest_key(replacement.old_key))
 
-    def _bundles(self) -> Iterable[tuple[str, list[Line]]]:
-        for key in list(self._objects.keys(agent_prefix(self._agent_id))):
-            if key.endswith(BUNDLE):
-                yield key, list(unpack(self._objects.get(key), key).values())
+    def delete_unfinished(self) -> None:
+        """Delete what an interrupted put left behind; a put that is under way will fail whole."""
+        for key in self.keys():
+            if not key.endswith((BUNDLE, ".manifest.json")):
+                self._objects.delete(key)
+
+    def _put(self, key: str, lines: Sequence[Line]) -> None:
+        data = pack(lines)
+        created = self._clock().isoformat()
+        listing = manifest(lines, data, agent_id=self._agent_id, created_at=created)
+        self._objects.put(key, data)
+        self._objects.put(manifest_key(key), listing)
+
+    def _bundle_keys(self) -> list[str]:
+        return sorted(key for key in self.keys() if key.endswith(BUNDLE))
+
+    def _lines(self, key: str) -> list[Line]:
+        return list(unpack(self._objects.get(key), key).values())

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Delete, delete, select, update
+from sqlalchemy import Column, Connection, Delete, Table, delete, select
 
-from waypost.model import LinkKind
+from waypost.retention.archived_sources import DERIVING
+from waypost.retention.erasure_runs import Doomed, erase_quoting_runs
+from waypost.retention.erasure_summaries import rewrite_summaries
 from waypost.store import memories as repository
 from waypost.store.memories import chunks
 from waypost.store.tables import (
     AGENT_TABLES,
     compression_cache,
-    content_blobs,
     content_items,
     embedding_cache,
     error_records,
@@ -25,17 +26,17 @@ from waypost.store.tables import (
     links,
     memories,
     metadata,
-    stages,
-    tasks,
 )
 
 
 @dataclass
 class Erased:
-    """Rows deleted by table, and summaries that were rewritten."""
+    """Rows deleted by table, and what was changed because of it."""
 
     rows: dict[str, int] = field(default_factory=dict)
     summaries: int = 0
+    runs: int = 0
+    reopened: int = 0
 
     def count(self, connection: Connection, statement: Delete) -> None:
         name = str(getattr(statement.table, "name", "rows"))
@@ -53,46 +54,78 @@ def erase_agent_rows(connection: Connection, agent_id: str) -> dict[str, int]:
 
 def ids_of_source(
     connection: Connection, agent_id: str, source: str, known: Sequence[str]
-) -> set[str]:
-    """The memories of a source, and what was derived from them or from ``known``."""
-    own = select(memories.c.memory_id).where(
-        memories.c.agent_id == agent_id, memories.c.source == source
-    )
-    found = set(connection.execute(own).scalars())
-    frontier = found | set(known)
+) -> tuple[set[str], set[str]]:
+    """The memories of a source and what was derived from them, and the source's content items.
+
+    Derived is what has a parent among them or among ``known``, or cites such content.
+    """
+    items = _of_source(connection, agent_id, source, content_items, content_items.c.content_id)
+    found = _of_source(connection, agent_id, source, memories, memories.c.memory_id)
+    frontier = found | set(known) | items
     while frontier:
-        children = _children(connection, agent_id, sorted(frontier))
+        children = _made_from(connection, agent_id, sorted(frontier))
         frontier = children - found - set(known)
         found |= frontier
-    return found
+    return found, items
 
 
-def _children(connection: Connection, agent_id: str, ids: Sequence[str]) -> set[str]:
+def _of_source(
+    connection: Connection, agent_id: str, source: str, table: Table, column: Column[Any]
+) -> set[str]:
+    statement = select(column).where(table.c.agent_id == agent_id, table.c.source == source)
+    return set(connection.execute(statement).scalars())
+
+
+def _made_from(connection: Connection, agent_id: str, ids: Sequence[str]) -> set[str]:
     children: set[str] = set()
     for part in chunks(ids):
         statement = select(links.c.source_id).where(
             links.c.agent_id == agent_id,
-            links.c.kind == LinkKind.PARENT.value,
+            links.c.kind.in_(DERIVING),
             links.c.target_id.in_(part),
         )
         children.update(connection.execute(statement).scalars())
     return children
 
 
-def erase_memories(
-    connection: Connection, agent_id: str, ids: Sequence[str], source: str, now: datetime
-) -> Erased:
-    """Delete these memories and every trace of their text that can be named."""
-    erased = Erased()
+def erase_memories(connection: Connection, agent_id: str, doomed: Doomed, now: datetime) -> Erased:
+    """Delete these memories and every trace of their text that can be found."""
+    erased, ids = Erased(), doomed.ids
+    erased.reopened = _reopen(connection, agent_id, set(ids), now)
+    erased.runs = erase_quoting_runs(connection, agent_id, doomed, erased.rows, now)
     _erase_traces(connection, agent_id, ids, erased)
-    removed = repository.remove(connection, agent_id, ids, now=now, operation="erase")
-    erased.rows["memories"] = removed
+    erased.rows["memories"] = repository.remove(
+        connection, agent_id, ids, now=now, operation="erase"
+    )
     _erase_caches(connection, agent_id, erased)
-    _erase_content(connection, agent_id, source, erased)
-    touched = _rewrite_stages(connection, agent_id, set(ids), now)
-    erased.summaries = len(touched) + _rewrite_tasks(connection, agent_id, set(ids), touched, now)
+    erased.summaries = rewrite_summaries(connection, agent_id, set(ids), now)
     erased.rows = {name: count for name, count in sorted(erased.rows.items()) if count}
     return erased
+
+
+def _reopen(connection: Connection, agent_id: str, gone: set[str], now: datetime) -> int:
+    """Let facts hold again that only erased memories had replaced; how many there were."""
+    replaced_by = _replacements(connection, agent_id)
+    reopened = 0
+    for memory_id, successor in sorted(replaced_by.items()):
+        if memory_id in gone or successor not in gone:
+            continue
+        heir: str | None = successor
+        while heir in gone:
+            heir = replaced_by.get(heir)
+        values: dict[str, Any] = {"superseded_by": heir}
+        if heir is None:
+            values["valid_to"] = None
+            reopened += 1
+        repository.change(connection, agent_id, memory_id, values, now=now, operation="reopen")
+    return reopened
+
+
+def _replacements(connection: Connection, agent_id: str) -> dict[str, str]:
+    statement = select(memories.c.memory_id, memories.c.superseded_by).where(
+        memories.c.agent_id == agent_id, memories.c.superseded_by.is_not(None)
+    )
+    return {row.memory_id: row.superseded_by for row in connection.execute(statement)}
 
 
 def _erase_traces(
@@ -106,100 +139,21 @@ def _erase_traces(
         ):
             owned = table.c.agent_id == agent_id
             erased.count(connection, delete(table).where(owned, column.in_(part)))
-    keys = select(idempotency_keys.c.key, idempotency_keys.c.memory_ids).where(
-        idempotency_keys.c.agent_id == agent_id
-    )
-    gone = set(ids)
-    doomed = [key for key, held in connection.execute(keys) if gone & set(held)]
-    for part in chunks(doomed):
-        owned = idempotency_keys.c.agent_id == agent_id
+    owned = idempotency_keys.c.agent_id == agent_id
+    for part in chunks(_keys_of(connection, agent_id, set(ids))):
         erased.count(
             connection, delete(idempotency_keys).where(owned, idempotency_keys.c.key.in_(part))
         )
+
+
+def _keys_of(connection: Connection, agent_id: str, gone: set[str]) -> list[str]:
+    statement = select(idempotency_keys.c.key, idempotency_keys.c.memory_ids).where(
+        idempotency_keys.c.agent_id == agent_id
+    )
+    return [key for key, held in connection.execute(statement) if gone & set(held)]
 
 
 def _erase_caches(connection: Connection, agent_id: str, erased: Erased) -> None:
     """Caches are keyed by digests, so what is whose cannot be told: all of them go."""
     for table in (embedding_cache, compression_cache):
         erased.count(connection, delete(table).where(table.c.agent_id == agent_id))
-
-
-def _erase_content(connection: Connection, agent_id: str, source: str, erased: Erased) -> None:
-    """Content items of the source, and blobs that no item refers to any more."""
-    owned = content_items.c.agent_id == agent_id
-    erased.count(connection, delete(content_items).where(owned, content_items.c.source == source))
-    held = select(content_items.c.digest).where(owned)
-    erased.count(
-        connection,
-        delete(content_blobs).where(
-            content_blobs.c.agent_id == agent_id, content_blobs.c.digest.not_in(held)
-        ),
-    )
-
-
-def _rewrite_stages(
-    connection: Connection, agent_id: str, gone: set[str], now: datetime
-) -> set[str]:
-    """Take out the summary lines that rest on erased memories; the stages that changed."""
-    touched = set()
-    statement = select(stages).where(stages.c.agent_id == agent_id)
-    for row in connection.execute(statement).mappings().all():
-        if not _quotes(row, gone) and not gone & set(row["raw_memory_refs"]):
-            continue
-        lines = _kept_lines(row["summary_lines"], gone)
-        connection.execute(
-            update(stages)
-            .where(stages.c.agent_id == agent_id, stages.c.stage_id == row["stage_id"])
-            .values(
-                summary_lines=lines,
-                stage_summary="\n".join(line["text"] for line in lines),
-                # Insights and critical items are plain sentences without sources.
-                stage_insights=[],
-                critical_items=[],
-                raw_memory_refs=[ref for ref in row["raw_memory_refs"] if ref not in gone],
-                updated_at=now,
-            )
-        )
-        touched.add(row["stage_id"])
-    return touched
-
-
-def _rewrite_tasks(
-    connection: Connection, agent_id: str, gone: set[str], stage_ids: set[str], now: datetime
-) -> int:
-    changed = 0
-    statement = select(tasks).where(tasks.c.agent_id == agent_id)
-    task_ids = _tasks_of(connection, agent_id, stage_ids)
-    for row in connection.execute(statement).mappings().all():
-        if row["task_id"] not in task_ids and not _quotes(row, gone | stage_ids):
-            continue
-        lines = _kept_lines(row["summary_lines"], gone | stage_ids)
-        connection.execute(
-            update(tasks)
-            .where(tasks.c.agent_id == agent_id, tasks.c.task_id == row["task_id"])
-            .values(
-                summary_lines=lines,
-                task_progress_summary="\n".join(line["text"] for line in lines),
-                updated_at=now,
-            )
-        )
-        changed += 1
-    return changed
-
-
-def _tasks_of(connection: Connection, agent_id: str, stage_ids: set[str]) -> set[str]:
-    found: set[str] = set()
-    for part in chunks(sorted(stage_ids)):
-        statement = select(stages.c.task_id).where(
-            stages.c.agent_id == agent_id, stages.c.stage_id.in_(part)
-        )
-        found.update(connection.execute(statement).scalars())
-    return found
-
-
-def _quotes(row: Any, gone: set[str]) -> bool:
-    return any(gone & set(line["source_ids"]) for line in row["summary_lines"])
-
-
-def _kept_lines(lines: Sequence[dict[str, Any]], gone: set[str]) -> list[dict[str, Any]]:
-    return [line for line in lines if not gone & set(line["source_ids"])]

@@ -71,13 +71,19 @@ class Keeper:
             raise InvalidInput("restore takes ids or a filter, not both")
         return await self.archive.restore(ids, where=where, progress=progress)
 
-    async def erase(self, *, source: str | None = None) -> ErasureReport:
+    async def erase(
+        self,
+        *,
+        source: str | None = None,
+        dry_run: bool = False,
+        progress: Progress = no_progress,
+    ) -> ErasureReport:
         """Destroy everything of one source, or, without one, everything of the agent."""
         if source is None:
-            return await self.eraser.erase_all()
+            return await self.eraser.erase_all(dry_run=dry_run, progress=progress)
         if not source.strip():
             raise InvalidInput("source is empty; name the source whose memories are to be erased")
-        return await self.eraser.erase_source(source)
+        return await self.eraser.erase_source(source, dry_run=dry_run, progress=progress)
 
 
 def _scope(

@@ -48,8 +48,8 @@ class Backend(Protocol):
         ``alone`` drops the indexes of all other embedders.
         """
 
-    def compact(self) -> None:
-        """Give freed space back, so that deleted text is no longer in any file."""
+    def compact(self) -> bool:
+        """Give freed space back; True when deleted text is in no file of ours any more."""
 
 
 class Database:
@@ -70,8 +70,8 @@ class Database:
         step = partial(self.backend.index_vectors, embedder, dimension, alone=alone)
         await self._run(self._writers, self._translated(step))
 
-    async def compact(self) -> None:
-        await self._run(self._writers, self._translated(self.backend.compact))
+    async def compact(self) -> bool:
+        return await self._run(self._writers, self._translated(self.backend.compact))
 
     async def read(self, work: Callable[..., T], *args: Any, agent: str | None = None) -> T:
         """Run ``work(connection, *args)`` in one read snapshot."""
@@ -93,10 +93,10 @@ class Database:
             self.backend.become(connection, agent, writing=writing)
             return work(connection, *args)
 
-    def _translated(self, step: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
+    def _translated(self, step: Callable[[], T]) -> Callable[[], T]:
+        def run() -> T:
             with translated(self.location):
-                step()
+                return step()
 
         return run
 

@@ -67,6 +67,8 @@ class PostgresBackend:
             if alone:
                 postgres_schema.drop_other_vector_indexes(connection, embedder)
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
+        # Only VACUUM FULL would rewrite the files, and it locks every agent out meanwhile.
         with self.writing.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("VACUUM"))
+        return False

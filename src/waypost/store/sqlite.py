@@ -90,11 +90,12 @@ class SqliteBackend:
     def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
         """Nothing to do: the index of an embedded database lives in the process."""
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         with self.writing.connect() as connection:
             raw: Any = connection.connection.driver_connection
             raw.execute("VACUUM")
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, _, _ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     @staticmethod
     def _check_place(path: Path) -> None:
