@@ -45,6 +45,7 @@ from waypost.model import (
     new_id,
 )
 from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.profile import AgentProfile
 from waypost.validation import checked, checked_id
 
 if TYPE_CHECKING:
@@ -336,6 +337,15 @@ class RemoteMemory:
         from waypost.store.statistics import AgentStatistics
 
         return AgentStatistics.model_validate(await self._call("memory.statistics"))
+
+    async def get_profile(self) -> AgentProfile:
+        """This agent's own weights, half-life and way of putting contexts together."""
+        return AgentProfile.model_validate(await self._call("memory.get_profile"))
+
+    async def set_profile(self, **parts: Any) -> AgentProfile:
+        """Change parts of the profile: weights, half_life_hours, context. The others stay."""
+        wanted = _plain(checked(AgentProfile, parts))
+        return AgentProfile.model_validate(await self._call("memory.set_profile", wanted))
 
 
 def _plain(value: BaseModel) -> dict[str, Any]:

@@ -31,11 +31,12 @@ from waypost.model import (
     Tier,
 )
 from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.profile import AgentProfile
 from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
 from waypost.retention.archive import Archive
 from waypost.retention.keeper import Keeper
 from waypost.retrieve.retriever import Retriever
-from waypost.store import memories, statistics
+from waypost.store import memories, profiles, statistics
 from waypost.store.database import Database
 from waypost.task_memory import TaskMemory, TaskParts
 from waypost.tiers.global_store import Confirm, GlobalMemoryStore
@@ -204,6 +205,18 @@ class MemoryManager(TaskMemory):
     async def get_statistics(self) -> statistics.AgentStatistics:
         """How much this agent remembers, by type, tier and kind."""
         return await self._read(statistics.of_agent)
+
+    async def get_profile(self) -> AgentProfile:
+        """This agent's own weights, half-life and way of putting contexts together."""
+        return await self._read(profiles.read)
+
+    async def set_profile(self, **parts: Any) -> AgentProfile:
+        """Change parts of the profile: weights, half_life_hours, context. The others stay."""
+        wanted = checked(AgentProfile, parts)
+        changes = {name: getattr(wanted, name) for name in wanted.model_fields_set}
+        return await self._database.write(
+            profiles.change, self.agent_id, changes, self._parts.clock(), agent=self.agent_id
+        )
 
     async def get_working_memory(self, task_id: str) -> list[WorkingEntry]:
         """The latest memories of a task, oldest first, at most 4,000 tokens of them."""

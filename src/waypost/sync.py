@@ -40,6 +40,7 @@ from waypost.model import (
     Tier,
 )
 from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.profile import AgentProfile
 from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
 
 if TYPE_CHECKING:
@@ -271,6 +272,14 @@ class Memory(Blocking):
     def get_statistics(self) -> AgentStatistics:
         """How much this agent remembers, by type, tier and kind."""
         return self._runner.run(self._wrapped.get_statistics())
+
+    def get_profile(self) -> AgentProfile:
+        """This agent's own weights, half-life and way of putting contexts together."""
+        return self._runner.run(self._wrapped.get_profile())
+
+    def set_profile(self, **parts: Any) -> AgentProfile:
+        """Change parts of the profile: weights, half_life_hours, context. The others stay."""
+        return self._runner.run(self._wrapped.set_profile(**parts))
 
     def get_working_memory(self, task_id: str) -> list[WorkingEntry]:
         """The latest memories of a task, oldest first, at most 4,000 tokens of them."""

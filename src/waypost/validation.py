@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from waypost.exceptions import ContentTooLarge, InvalidInput
 from waypost.model.memory import MAX_CONTENT_CHARACTERS
+from waypost.model.times import to_utc
 
 Model = TypeVar("Model", bound=BaseModel)
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -30,6 +32,14 @@ def checked_id(memory_id: str) -> str:
         return str(UUID(str(memory_id)))
     except ValueError:
         raise InvalidInput(f"{memory_id!r} is not a memory id; ids are UUIDs") from None
+
+
+def checked_time(moment: datetime) -> datetime:
+    """The time in UTC; one without a zone is refused, never guessed."""
+    try:
+        return to_utc(moment)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
 
 
 def _invalid(

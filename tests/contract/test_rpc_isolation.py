@@ -81,6 +81,8 @@ def calls(ids: Ids) -> dict[str, list[dict[str, Any]]]:
         "memory.delete": [{"memory_id": ids.memory}],
         "memory.history": [{"memory_id": ids.memory}, {"memory_id": ids.archived}],
         "memory.statistics": [{}],
+        "memory.get_profile": [{}],
+        "memory.set_profile": [{"half_life_hours": 1.0}],
         "memory.promote": [{"memory_id": ids.memory, "to": "global"}],
         "memory.undo_promotion": [{"memory_id": ids.promoted}],
         "memory.prune": [{}, {"where": {"agent_id": "owner"}, "share": 1.0}],

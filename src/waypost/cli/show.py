@@ -123,8 +123,10 @@ def origin_line(memory: MemoryRecord, *, with_id: bool = True) -> Text:
         line.append(f" · {memory.memory_id}")
     if memory.is_critical:
         line.append(" · critical", style="red")
-    if not memory.active:
+    if memory.superseded_by is not None:
         line.append(" · superseded", style="yellow")
+    elif memory.valid_to is not None:
+        line.append(f" · valid until {moment(memory.valid_to)}", style="yellow")
     return line
 
 

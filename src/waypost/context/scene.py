@@ -19,7 +19,8 @@ from waypost.model import MemoryRecord
 from waypost.model.context import ContextProfile
 from waypost.model.vocabulary import CONSTRAINT, CONVENTION, PREFERENCE
 from waypost.store import memories as repository
-from waypost.store.tables import agents, memories, stages, tasks
+from waypost.store import profiles
+from waypost.store.tables import memories, stages, tasks
 
 _STANDING = (PREFERENCE, CONVENTION, CONSTRAINT)
 _MOST_STANDING = 30
@@ -67,10 +68,7 @@ def load_scene(
 
 def read_profile(connection: Connection, agent_id: str) -> ContextProfile:
     """The agent's own profile, or the default one."""
-    stored = connection.execute(
-        select(agents.c.profile).where(agents.c.agent_id == agent_id)
-    ).scalar()
-    return ContextProfile.model_validate((stored or {}).get("context", {}))
+    return profiles.read(connection, agent_id).context
 
 
 def _task(connection: Connection, agent_id: str, task_id: str | None) -> RowMapping | None:

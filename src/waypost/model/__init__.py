@@ -33,6 +33,7 @@ from waypost.model.memory import (
     MemoryRecord,
     NewMemory,
 )
+from waypost.model.profile import AgentProfile
 from waypost.model.recall import (
     Factors,
     Recall,
@@ -59,6 +60,7 @@ from waypost.model.vocabulary import LinkKind, MemoryType, Origin, StageType, Ti
 
 __all__ = [
     "Action",
+    "AgentProfile",
     "Attempt",
     "CallerId",
     "CompressionMetric",

@@ -17,6 +17,8 @@ from waypost.model.memory import Label, MemoryRecord, Unit
 from waypost.model.times import UtcTime
 from waypost.model.vocabulary import MemoryType, StageType, Tier
 
+HalfLife = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 
 class Weights(Value):
     """How much each factor counts. They need not sum to one; the score is divided by their sum."""
@@ -87,7 +89,7 @@ class TimeRange(Value):
 
 
 class RecallRequest(Value):
-    """One question to the memory."""
+    """One question to the memory. Weights and half-life not given are the agent's own."""
 
     query: str
     k: Annotated[int, Field(ge=1, le=1000)] = 5
@@ -107,7 +109,7 @@ class RecallRequest(Value):
     as_of: UtcTime | None = None
     include_superseded: bool = False
     weights: Weights | None = None
-    half_life_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    half_life_hours: HalfLife | None = None
 
     @field_validator("query")
     @classmethod

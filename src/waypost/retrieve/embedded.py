@@ -14,6 +14,7 @@ import shutil
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ class EmbeddedSearch:
     ) -> Candidates:
         held = self._hold(agent_id)
         with held.lock:
-            self._catch_up(connection, agent_id, held, newest_change)
+            self._catch_up(connection, agent_id, held, newest_change, query.now)
             index = held.index
         allowed = self._allowed(connection, agent_id, query)
         return index.candidates(replace(index_query(query), allowed=allowed))
@@ -104,7 +105,9 @@ class EmbeddedSearch:
         index, watermark = loaded
         return _Held(index, watermark, saved=watermark)
 
-    def _catch_up(self, connection: Connection, agent_id: str, held: _Held, newest: int) -> None:
+    def _catch_up(
+        self, connection: Connection, agent_id: str, held: _Held, newest: int, now: datetime
+    ) -> None:
         if newest == held.watermark:
             return
         if newest < held.watermark:
@@ -112,12 +115,14 @@ class EmbeddedSearch:
             return
         if held.watermark == 0:
             for portion in feed.everything(connection, agent_id, self._embedder):
-                held.index.add(index_rows(portion))
+                held.index.add(index_rows(portion, now))
         else:
-            self._apply_changes(connection, agent_id, held)
+            self._apply_changes(connection, agent_id, held, now)
         held.watermark = newest
 
-    def _apply_changes(self, connection: Connection, agent_id: str, held: _Held) -> None:
+    def _apply_changes(
+        self, connection: Connection, agent_id: str, held: _Held, now: datetime
+    ) -> None:
         changed = feed.changed_rows(connection, agent_id, held.watermark)
         for start in range(0, len(changed), CHUNK):
             part = changed[start : start + CHUNK]
@@ -125,7 +130,7 @@ class EmbeddedSearch:
             gone = set(part) - {row.row_id for row in present}
             if gone:
                 held.index.remove(sorted(gone))
-            held.index.add(index_rows(present))
+            held.index.add(index_rows(present, now))
 
     def _file(self, agent_id: str) -> Path:
         assert self._folder is not None
@@ -159,7 +164,8 @@ def index_query(query: SearchQuery) -> Query:
     )
 
 
-def index_rows(rows: Iterable[feed.FeedRow]) -> list[IndexRow]:
+def index_rows(rows: Iterable[feed.FeedRow], now: datetime) -> list[IndexRow]:
+    """Rows for the index. What runs out later is dropped from the ranking when it has."""
     return [
         IndexRow(
             row_id=row.row_id,
@@ -168,7 +174,7 @@ def index_rows(rows: Iterable[feed.FeedRow]) -> list[IndexRow]:
             vector=row.vector,
             episode=row.run_id or row.task_id,
             weight=USER_WEIGHT if row.origin == Origin.USER else 1.0,
-            active=row.valid_to is None and row.superseded_by is None,
+            active=row.superseded_by is None and (row.valid_to is None or row.valid_to > now),
             entities=row.entities,
         )
         for row in rows

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from waypost.model import Weights
 
-DEFAULT_HALF_LIFE_HOURS = 24.0
 FREQUENT = 10
 """As many recalls as count as "often": more do not raise the factor further."""
 TIED_TO_ERROR = 0.6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, or_, select
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, bindparam, or_, select
 from waypost.filters.sql import where_clause
 from waypost.index.rows import Candidates, RouteScores
 from waypost.model import RecallRequest
+from waypost.retrieve.holding import still_holds, wants_superseded
 from waypost.retrieve.scope import condition
 from waypost.retrieve.scoring import Asked, Scored, rank
 from waypost.store.memories import COLUMNS
@@ -41,7 +43,7 @@ def add_linked(
     leads = _leads(connection, agent_id, ranked[:FOLLOWED], known)
     if not leads:
         return list(ranked)
-    rows = _allowed_rows(connection, agent_id, list(leads), request)
+    rows = _allowed_rows(connection, agent_id, list(leads), request, asked.now)
     if not rows:
         return list(ranked)
     relevance = np.array([leads[memory_id] for memory_id in rows.values()], np.float32)
@@ -71,7 +73,11 @@ def _leads(
 
 
 def _allowed_rows(
-    connection: Connection, agent_id: str, ids: Sequence[str], request: RecallRequest
+    connection: Connection,
+    agent_id: str,
+    ids: Sequence[str],
+    request: RecallRequest,
+    now: datetime,
 ) -> dict[int, str]:
     statement = (
         select(memories.c.row_id, memories.c.memory_id)
@@ -79,10 +85,8 @@ def _allowed_rows(
         .where(memories.c.agent_id == agent_id, memories.c.memory_id.in_(_uuids(ids)))
         .order_by(memories.c.row_id)
     )
-    if not (request.include_superseded or request.as_of):
-        statement = statement.where(
-            memories.c.superseded_by.is_(None), memories.c.valid_to.is_(None)
-        )
+    if not wants_superseded(request):
+        statement = statement.where(still_holds(now))
     where = condition(request)
     if where is not None:
         statement = statement.where(where_clause(where, COLUMNS, connection.dialect.name))

@@ -37,6 +37,7 @@ from waypost.index.agent import rank_slice
 from waypost.index.matching import Statistics
 from waypost.index.rows import Candidates, Query
 from waypost.retrieve.embedded import index_query, index_rows
+from waypost.retrieve.holding import still_holds
 from waypost.retrieve.search import SearchQuery
 from waypost.store import feed
 from waypost.store.memories import COLUMNS
@@ -107,7 +108,7 @@ class DatabaseSearch:
             average_episode_length=max(1.0, totals.terms / max(1, totals.episodes)),
             frequencies=frequencies,
         )
-        return rank_slice(_query(query, hits), index_rows(rows), statistics)
+        return rank_slice(_query(query, hits), index_rows(rows, query.now), statistics)
 
     def forget(self, agent_id: str) -> None:
         with self._lock:
@@ -193,7 +194,7 @@ def _holds(operator: str, words: list[str]) -> ColumnElement[bool]:
 def _wanted(query: SearchQuery) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if not query.include_inactive:
-        conditions += [memories.c.superseded_by.is_(None), memories.c.valid_to.is_(None)]
+        conditions.append(still_holds(query.now))
     if query.where is not None:
         conditions.append(where_clause(query.where, COLUMNS, "postgresql"))
     return conditions

@@ -9,7 +9,6 @@ input is the only thing that raises.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,8 +22,11 @@ from waypost.encode.entities import find_entities
 from waypost.encode.terms import analyze
 from waypost.exceptions import DimensionMismatch, ProviderError, StorageError
 from waypost.filters import Condition
-from waypost.model import Recall, RecalledMemory, RecallRequest, TimeRange
+from waypost.model import MemoryRecord, Recall, RecalledMemory, RecallRequest, TimeRange
+from waypost.model.profile import AgentProfile
 from waypost.retrieve.access_tracker import AccessTracker
+from waypost.retrieve.holding import conflicts as conflicts_among
+from waypost.retrieve.holding import held_at, still_holds, wants_superseded
 from waypost.retrieve.linked import add_linked
 from waypost.retrieve.scope import condition
 from waypost.retrieve.scoring import Asked, Scored, rank
@@ -32,6 +34,7 @@ from waypost.retrieve.search import Search, SearchQuery
 from waypost.retrieve.time_words import find_time_range
 from waypost.store import feed, memories
 from waypost.store.database import Database
+from waypost.validation import checked_time
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +73,12 @@ class Retriever:
         self, request: RecallRequest, *, now: datetime | None = None, track_access: bool = True
     ) -> Recall:
         """Answer a request, asked at the moment ``now`` (the present, when not given)."""
-        moment = now or self._clock()
+        moment = self._clock() if now is None else checked_time(now)
         where = condition(request)
         mention = None if request.time_range else find_time_range(request.query, moment)
         hint = mention.range if mention else None
         vector, reasons = await self._embed(request.query)
-        query = _search_query(request, vector, where, hint)
+        query = _search_query(request, vector, where, hint, moment)
         try:
             found = await self._database.read(
                 self._find, query, request, moment, agent=self._agent_id
@@ -104,6 +107,7 @@ class Retriever:
         self, connection: Connection, query: SearchQuery, request: RecallRequest, now: datetime
     ) -> _Found:
         state = feed.state(connection, self._agent_id)
+        request = _with_profile(request, state.profile)
         reasons = self._vector_reasons(state, query)
         if reasons:
             query = replace(query, vector=None)
@@ -113,12 +117,12 @@ class Retriever:
             ranked = add_linked(connection, self._agent_id, ranked, request, Asked(now, True))
         ranked = ranked[: request.k]
         records = memories.by_rows(connection, self._agent_id, [item.row_id for item in ranked])
-        conflicts = _conflicts(ranked)
+        conflicts = _conflicts(connection, self._agent_id, ranked, request, now)
         recalled = tuple(
             RecalledMemory.model_construct(
                 memory=records[item.row_id],
                 score=item.score,
-                why=item.why(),
+                why=item.why(_note(records[item.row_id], item.memory_id in conflicts)),
                 conflicts_with=conflicts.get(item.memory_id, ()),
             )
             for item in ranked
@@ -137,11 +141,23 @@ class Retriever:
         )
 
 
+def _with_profile(request: RecallRequest, profile: AgentProfile | None) -> RecallRequest:
+    """The request with the agent's own weights and half-life where it names none."""
+    if profile is None:
+        return request
+    own = {
+        "weights": request.weights or profile.weights,
+        "half_life_hours": request.half_life_hours or profile.half_life_hours,
+    }
+    return request.model_copy(update=own)
+
+
 def _search_query(
     request: RecallRequest,
     vector: NDArray[np.float32] | None,
     where: Condition | None,
     hint: TimeRange | None,
+    now: datetime,
 ) -> SearchQuery:
     return SearchQuery(
         text=request.query,
@@ -149,21 +165,32 @@ def _search_query(
         vector=vector,
         entities=tuple(find_entities(request.query)),
         limit=max(FEWEST_CANDIDATES, CANDIDATES_PER_RESULT * request.k),
+        now=now,
         where=where,
-        include_inactive=request.include_superseded or request.as_of is not None,
+        include_inactive=wants_superseded(request),
         hint=hint,
     )
 
 
-def _conflicts(ranked: Sequence[Scored]) -> dict[str, tuple[str, ...]]:
-    """Memories that make different statements about the same thing, by memory."""
-    by_key: dict[str, list[str]] = defaultdict(list)
-    for item in ranked:
-        if item.fact_key is not None:
-            by_key[item.fact_key].append(item.memory_id)
-    return {
-        one: tuple(other for other in group if other != one)
-        for group in by_key.values()
-        if len(group) > 1
-        for one in group
-    }
+def _note(memory: MemoryRecord, contradicted: bool) -> str | None:
+    """What a reader must know before believing a memory."""
+    if memory.superseded_by is not None and memory.valid_to is not None:
+        return f"superseded on {memory.valid_to:%Y-%m-%d %H:%M} UTC"
+    if contradicted:
+        return "contradicted by another statement that also holds"
+    return None if memory.valid_to is None else f"valid until {memory.valid_to:%Y-%m-%d %H:%M} UTC"
+
+
+def _conflicts(
+    connection: Connection,
+    agent_id: str,
+    ranked: Sequence[Scored],
+    request: RecallRequest,
+    now: datetime,
+) -> dict[str, tuple[str, ...]]:
+    """What contradicts a recalled statement, also when it was not recalled itself."""
+    keys = [item.fact_key for item in ranked if item.fact_key is not None]
+    if not keys:
+        return {}
+    holding = still_holds(now) if request.as_of is None else held_at(request.as_of)
+    return conflicts_among(connection, agent_id, keys, holding)

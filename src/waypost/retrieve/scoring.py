@@ -11,7 +11,9 @@ from sqlalchemy import Connection, bindparam, select
 
 from waypost.index.rows import Candidates
 from waypost.model import Factors, RecallRequest, RouteHit, Weights, Why
+from waypost.model.profile import DEFAULT_HALF_LIFE_HOURS
 from waypost.retrieve import factors
+from waypost.retrieve.holding import wants_superseded
 from waypost.store.tables import accesses, error_records, memories, stages, tasks
 
 RECENT_ERRORS = timedelta(days=7)
@@ -25,6 +27,7 @@ _COLUMNS = (
     memories.c.is_critical,
     memories.c.fact_key,
     accesses.c.access_count,
+    memories.c.valid_to,
 )
 
 
@@ -64,7 +67,7 @@ class Scored:
     candidates: Candidates
     position: int
 
-    def why(self) -> Why:
+    def why(self, note: str | None = None) -> Why:
         """The reasons in words that can be shown."""
         relevance, recency, frequency, stage, criticality = self.factors
         return Why.model_construct(
@@ -79,7 +82,7 @@ class Scored:
                 RouteHit.model_construct(route=route, rank=rank, score=score)
                 for route, rank, score in self.candidates.found_by(self.position)
             ),
-            note=None,
+            note=note,
         )
 
 
@@ -93,7 +96,8 @@ def rank(
     """Score the candidates; best first, then the newer, then by id."""
     row_ids = candidates.row_ids.tolist()
     found = connection.execute(_SCORED, {"agent_id": agent_id, "row_ids": row_ids})
-    rows = {row[0]: row for row in found}
+    expires = not wants_superseded(request)
+    rows = {row[0]: row for row in found if not (expires and _has_run_out(row, asked.now))}
     moment = _moment(connection, agent_id, request, list(rows.values()), asked)
     weights = request.weights or Weights()
     scored = [
@@ -105,6 +109,10 @@ def rank(
     return scored
 
 
+def _has_run_out(row: Any, now: datetime) -> bool:
+    return row.valid_to is not None and row.valid_to <= now
+
+
 def _scored(
     row: Any,
     candidates: Candidates,
@@ -112,7 +120,7 @@ def _scored(
     moment: factors.Moment,
     weights: Weights,
 ) -> Scored:
-    row_id, memory_id, timestamp, stage_id, stage_map, is_critical, fact_key, accessed = row
+    row_id, memory_id, timestamp, stage_id, stage_map, is_critical, fact_key, accessed, _ = row
     values = (
         float(candidates.relevance[position]),
         factors.recency(timestamp, moment),
@@ -142,7 +150,7 @@ def _moment(
     stage_id, stage_type = _current_stage(connection, agent_id, request)
     return factors.Moment(
         now=asked.now,
-        half_life_hours=request.half_life_hours or factors.DEFAULT_HALF_LIFE_HOURS,
+        half_life_hours=request.half_life_hours or DEFAULT_HALF_LIFE_HOURS,
         stage_id=stage_id,
         stage_type=stage_type,
         error_memory_ids=_tied_to_errors(connection, agent_id, rows, asked),

@@ -7,6 +7,7 @@ write that was committed before the transaction began, also by other processes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ class SearchQuery:
     vector: NDArray[np.float32] | None
     entities: tuple[str, ...]
     limit: int
+    now: datetime
     where: Condition | None = None
     include_inactive: bool = False
     hint: TimeRange | None = None

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, String, and_, bindparam, exists, func, select
 
+from waypost.model.profile import AgentProfile
+from waypost.store.profiles import from_stored
 from waypost.store.tables import (
+    agents,
     embedders,
     embeddings,
     error_records,
@@ -45,6 +48,8 @@ class AgentState:
     embedder: str | None
     has_links: bool
     has_errors: bool
+    profile: AgentProfile | None
+    """None while the agent has none of its own."""
 
 
 _AGENT = bindparam("agent_id", type_=String)
@@ -53,14 +58,16 @@ _STATE = select(
     select(embedders.c.name).where(embedders.c.active.is_(True)).limit(1).scalar_subquery(),
     exists().where(links.c.agent_id == _AGENT),
     exists().where(error_records.c.agent_id == _AGENT),
+    select(agents.c.profile).where(agents.c.agent_id == _AGENT).scalar_subquery(),
 )
 
 
 def state(connection: Connection, agent_id: str) -> AgentState:
-    newest, embedder, has_links, has_errors = connection.execute(
+    newest, embedder, has_links, has_errors, stored = connection.execute(
         _STATE, {"agent_id": agent_id}
     ).one()
-    return AgentState(int(newest or 0), embedder, bool(has_links), bool(has_errors))
+    profile = None if stored is None else from_stored(stored)
+    return AgentState(int(newest or 0), embedder, bool(has_links), bool(has_errors), profile)
 
 
 def everything(connection: Connection, agent_id: str, embedder: str) -> Iterator[list[FeedRow]]:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, text
 
 from waypost.exceptions import IdempotencyConflict, NotFound
-from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType
+from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType, Trust
 from waypost.store import hierarchy
 from waypost.store import memories as repository
 from waypost.store.inserting import insert_rows
@@ -46,7 +46,7 @@ _SAME_TEXT = (
     .limit(1)
 )
 _HOLDING = (
-    select(memories.c.memory_id, memories.c.valid_from)
+    select(memories.c.memory_id, memories.c.valid_from, memories.c.trust)
     .where(
         memories.c.agent_id == bindparam("agent_id"),
         memories.c.fact_key == bindparam("fact_key"),
@@ -98,6 +98,8 @@ class _Fresh:
             return []
         older = self.items[position].record
         if older.valid_from > newer.record.valid_from:
+            return []
+        if not _may_close(newer.record.trust, older.trust):
             return []
         closed = older.model_copy(update=_closing(newer.record))
         self.items[position] = replace(self.items[position], record=closed)
@@ -264,20 +266,31 @@ def _reconcile(
     fresh: _Fresh,
     now: datetime,
 ) -> tuple[PreparedMemory, tuple[str, ...]]:
-    """Close the older of two statements about the same thing; delete neither."""
+    """Close the older of two statements about the same thing; delete neither.
+
+    What nobody vouches for closes nothing that someone does: both stay, as a conflict.
+    """
     if prepared.fact_key is None or prepared.record.valid_to is not None:
         return prepared, ()
     closed = fresh.close_older(prepared)
     for row in _holding(connection, agent_id, prepared):
         if row["valid_from"] > prepared.record.valid_from:
+            if not _may_close(Trust(row["trust"]), prepared.record.trust):
+                continue
             late = {"valid_to": row["valid_from"], "superseded_by": row["memory_id"]}
             return replace(prepared, record=prepared.record.model_copy(update=late)), ()
+        if not _may_close(prepared.record.trust, Trust(row["trust"])):
+            continue
         repository.change(
             connection, agent_id, row["memory_id"], _closing(prepared.record),
             now=now, operation="supersede",
         )  # fmt: skip
         closed.append(row["memory_id"])
     return _with_supersedes(prepared, closed), tuple(closed)
+
+
+def _may_close(newer: Trust, older: Trust) -> bool:
+    return newer is not Trust.UNTRUSTED or older is Trust.UNTRUSTED
 
 
 def _closing(newer: MemoryRecord) -> dict[str, Any]:
