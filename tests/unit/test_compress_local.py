@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waypost.stages.compress import STAGE_TARGET, Source, Target, compress
+from waypost.stages.compress.commands import expand
 from waypost.tokens import count_tokens
 
 FAILURE = "PoolTimeout: no free connection"
@@ -109,6 +110,67 @@ def test_json_is_shown_as_keys_and_values() -> None:
     text = compress([Source("json", record, bulk=True)]).text
     assert "id W42" in text
     assert "{" not in text
+
+
+def lookups(*ids: str) -> list[Source]:
+    return [
+        source
+        for number, name in enumerate(ids)
+        for source in (
+            Source(f"call {number}", "", commands=(f"get_order order_id={name} full=true",)),
+            Source(f"result {number}", f'{{"status": "shipped", "lines": {number}}}', bulk=True),
+        )
+    ]
+
+
+def test_commands_that_differ_in_one_word_are_one_line_with_every_source() -> None:
+    summary = compress(lookups("W1", "W7", "W9"))
+    (line,) = [line for line in summary.lines if line.kind == "command"]
+    assert line.text == "get_order order_id={W1,W7,W9} full=true"
+    assert line.source_ids == ("call 0", "call 1", "call 2")
+    assert summary.report.by_kind["command"] == (3, 3)
+
+
+def test_a_joined_line_of_commands_can_be_taken_apart_again() -> None:
+    assert expand("get_order order_id={W1,W7} full=true") == [
+        "get_order order_id=W1 full=true",
+        "get_order order_id=W7 full=true",
+    ]
+    assert expand('echo {"a": 1, "b": 2}') == ['echo {"a": 1, "b": 2}']
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("rm a.txt", "cp a.txt"), ("mv a b", "mv a"), ("mv a b", "mv c d"), ("echo a,b", "echo c")],
+)
+def test_other_commands_stay_apart(others: tuple[str, ...]) -> None:
+    sources = [Source(str(n), "", commands=(text,)) for n, text in enumerate(others)]
+    assert [line.text for line in compress(sources).lines] == list(others)
+
+
+def test_a_statement_in_other_words_is_kept_once() -> None:
+    sources = [
+        Source("1", "The report must list all totals in euros with two decimals."),
+        Source("2", "So all totals in the report must be listed in euros with two decimals."),
+        Source("3", "The report must not list the totals in euros with two decimals."),
+    ]
+    texts = [line.text for line in compress(sources).lines]
+    assert sum("must not" in text for text in texts) == 1
+    assert len(texts) == 2
+
+
+def test_courtesies_of_the_agent_are_left_out() -> None:
+    polite = "Your order W42 was cancelled. If you need anything else, please let me know!"
+    assert "let me know" not in compress([Source("agent", polite)]).text
+
+
+def test_text_printed_as_a_string_literal_is_read_as_it_was_meant() -> None:
+    printed = (
+        r"Plan:\n1. We decided to use port 8443.\n2. We must ask Dana.\n3. Done by 2026-05-01."
+    )
+    lines = [line.text for line in compress([Source("log", printed)]).lines]
+    assert "We decided to use port 8443." in lines
+    assert not any("\\n" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,12 @@ def test_another_spelling_of_a_number_or_date_is_the_same_fact() -> None:
     assert quality("The table holds 10000 rows since 2026-05-20.", original) == 1.0
 
 
+def test_another_spelling_of_a_time_is_the_same_fact() -> None:
+    original = "The train to Basel leaves at 01:30 PM."
+    assert quality("The train to Basel leaves at 13:30.", original) == 1.0
+    assert quality("The train to Basel leaves at 01:30 AM.", original) < 1.0
+
+
 def test_saying_a_fact_twice_does_not_make_it_weigh_more() -> None:
     once = "The limit is 30 requests. The region is Frankfurt."
     often = "The limit is 30 requests. " * 20 + "The region is Frankfurt."

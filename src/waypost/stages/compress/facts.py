@@ -99,6 +99,13 @@ _MARKED_QUESTION = re.compile(
     r"need(?:s)? to (?:check|verify|confirm|find out))\b",
     re.IGNORECASE,
 )
+# Courtesies of an assistant: they ask or offer, and state nothing.
+_OFFER = re.compile(
+    r"^(?:please |just |do |and |kindly )*(?:let me know|feel free|don't hesitate|"
+    r"if (?:you|there)\b.{0,80}\b(?:let me know|feel free|happy to|I can|assist|help)\b)|"
+    r"\b(?:happy|glad|here) to (?:help|assist)\b",
+    re.IGNORECASE,
+)
 _CAPITAL = re.compile(r"[A-Z][\w'’-]*\Z")
 
 
@@ -158,6 +165,8 @@ def statement_kind(unit: Unit, *, bulk: bool, personal: bool) -> str | None:
         return "error" if loud else None
     if text.rstrip("\"')* ").endswith("?") or _MARKED_QUESTION.search(text):
         return "question"
+    if not personal and _OFFER.search(text):
+        return None
     for kind, pattern in _CUE_PATTERNS:
         if pattern.search(text):
             return kind

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from waypost.stages.compress.facts import WEIGHTS, TypedFact, extract, is_marked_question
+from waypost.stages.compress.near_repeats import Said, keepers
 from waypost.stages.compress.sources import Source
 from waypost.stages.compress.templates import REPEATED, group
 from waypost.stages.compress.units import Unit, split_sources
@@ -75,6 +76,7 @@ def build(sources: Sequence[Source]) -> Ledger:
     entries = list(said.values())
     entries += _bulk_entries(units, sources, bulk, said)
     entries += _listing_entries(units, repeated)
+    _add_near_repeats(entries)
     _add_snippets(units, entries)
     return Ledger(sources, units, entries, repeated)
 
@@ -144,6 +146,23 @@ def _listing_entries(units: list[Unit], repeated: dict[int, tuple[int, int]]) ->
             fact = TypedFact("listing", words, text=units[first].text)
             entries.append(Entry("listing", WEIGHTS["listing"] * share, [fact], [first], [(0, 0)]))
     return entries
+
+
+def _add_near_repeats(entries: list[Entry]) -> None:
+    """Let units that say a statement in other words hold it too."""
+    statements = [
+        entry for entry in entries if entry.weight > 0 and entry.instances[0].is_statement
+    ]
+    facts = [entry.instances[0] for entry in statements]
+    said = [
+        Said(entry.units[0], frozenset(fact.forms), fact.negated)
+        for entry, fact in zip(statements, facts, strict=True)
+    ]
+    for number, unit in keepers(facts, said):
+        entry = statements[number]
+        if unit not in entry.units:
+            entry.units.append(unit)
+            entry.spans.append((0, 0))
 
 
 def _add_snippets(units: list[Unit], entries: list[Entry]) -> None:

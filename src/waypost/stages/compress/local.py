@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from waypost.model import SummaryLine
 from waypost.stages.compress import ledger as ledgers
+from waypost.stages.compress.commands import merge
 from waypost.stages.compress.facts import statement_kind
 from waypost.stages.compress.ledger import Ledger
 from waypost.stages.compress.retention import RetentionReport, SummaryIndex, measure
@@ -22,8 +23,8 @@ from waypost.stages.compress.units import Unit
 from waypost.tokens import count_tokens
 
 RETENTION_FLOOR = 0.95
-# Covering is by unit, the measure by line: when they differ, the selection aims higher.
 _STEP = 0.01
+_TRIMS = 6
 GIVEN = "given"
 _MOST_SOURCES = 20
 
@@ -81,18 +82,47 @@ def compress(
     original = original_tokens(sources)
     ledger = ledgers.build(sources)
     _add_given(ledger, given)
+    wanted = target.tokens(original)
+    attempt = _Attempt(ledger, wanted)
     floor = target.retention
-    while True:
-        lines = _draft(ledger, floor, target.tokens(original))
-        report = measure(
-            sources,
-            [line.text for line in lines],
-            cited=[line.source_ids for line in lines],
-            ledger=ledger,
-        )
-        if report.retention >= target.retention or floor >= 1.0:
-            return _finish(lines, original, report, target)
+    best = attempt.at(floor)
+    while best.report.retention < target.retention and floor < 1.0:
         floor = min(1.0, floor + _STEP)
+        best = attempt.at(floor)
+    for _ in range(_TRIMS if best.tokens > wanted else 0):
+        floor -= _STEP
+        shorter = attempt.at(floor)
+        if shorter.report.retention < target.retention:
+            break
+        best = min(best, shorter, key=lambda draft: draft.tokens)
+    return _finish(best, original, target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    lines: tuple[SummaryLine, ...]
+    tokens: int
+    report: RetentionReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Drafts of one summary at different floors.
+
+    The selection covers facts by unit, the measure reads lines, where one line may keep what
+    another said. So the right floor is found by drafting: higher while the measure finds too
+    little kept, lower while it finds more than is asked and the draft is too long.
+    """
+
+    ledger: Ledger
+    budget: int
+
+    def at(self, floor: float) -> _Draft:
+        lines = _draft(self.ledger, floor, self.budget)
+        texts = [line.text for line in lines]
+        cited = [line.source_ids for line in lines]
+        report = measure(self.ledger.sources, texts, cited=cited, ledger=self.ledger)
+        return _Draft(lines, count_tokens("\n".join(texts)), report)
 
 
 def original_tokens(sources: Sequence[Source]) -> int:
@@ -119,7 +149,7 @@ def _draft(ledger: Ledger, floor: float, budget: int) -> tuple[SummaryLine, ...]
     chosen = select(ledger, floor=floor, budget=budget, count=count_tokens, always=always)
     chosen.sort(key=lambda place: (ledger.units[place].source, place))
     same = _same_words(ledger, chosen)
-    return tuple(_line(ledger, unit, same[ledger.units[unit].text]) for unit in chosen)
+    return merge(_line(ledger, unit, same[ledger.units[unit].text]) for unit in chosen)
 
 
 def _same_words(ledger: Ledger, chosen: Sequence[int]) -> dict[str, dict[str, None]]:
@@ -154,15 +184,12 @@ def line_kind(unit: Unit, source: Source) -> str:
     return statement_kind(unit, bulk=source.bulk, personal=source.personal) or "fact"
 
 
-def _finish(
-    lines: tuple[SummaryLine, ...], original: int, report: RetentionReport, target: Target
-) -> Compressed:
-    tokens = count_tokens("\n".join(line.text for line in lines))
+def _finish(draft: _Draft, original: int, target: Target) -> Compressed:
     wanted = target.tokens(original)
     note = None
-    if tokens > wanted:
+    if draft.tokens > wanted:
         note = (
-            f"{tokens} tokens instead of {wanted}: keeping {target.retention:.0%} of the facts "
-            "needs the room"
+            f"{draft.tokens} tokens instead of {wanted}: keeping {target.retention:.0%} of the "
+            "facts needs the room"
         )
-    return Compressed(lines, original, tokens, report, note)
+    return Compressed(draft.lines, original, draft.tokens, draft.report, note)

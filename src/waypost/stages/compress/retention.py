@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from waypost.stages.compress import ledger as ledgers
+from waypost.stages.compress.commands import expand
 from waypost.stages.compress.facts import TypedFact
 from waypost.stages.compress.ledger import Entry, Ledger
+from waypost.stages.compress.near_repeats import STATEMENT_SHARE
 from waypost.stages.compress.sources import Source, from_text
+from waypost.stages.compress.units import unescaped
 from waypost.stages.compress.words import VALUES, Token, tokenize
 
-STATEMENT_SHARE = 0.7
 SUPPORTED_SHARE = 0.6
 _WINDOW = 2
 _PART = re.compile(r"\w+")
@@ -46,11 +48,16 @@ class RetentionReport:
 class SummaryIndex:
     """The lines of a summary as forms, searchable by form."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         self.lines = [tokenize(_COUNT_MARK.sub("", line)) for line in lines]
-        self.forms = [[token.form for token in line if token.is_content] for line in self.lines]
-        self.units = [[token.unit for token in line if token.is_content] for line in self.lines]
-        self.negated = [any(token.negates for token in line) for line in self.lines]
+        readings = [
+            tokens
+            for line, whole in zip(lines, self.lines, strict=True)
+            for tokens in _readings(line, whole)
+        ]
+        self.forms = [[token.form for token in line if token.is_content] for line in readings]
+        self.units = [[token.unit for token in line if token.is_content] for line in readings]
+        self.negated = [any(token.negates for token in line) for line in readings]
         self.places: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for number, line in enumerate(self.forms):
             for place, form in enumerate(line):
@@ -94,6 +101,12 @@ class SummaryIndex:
             and (not fact.is_statement or self.negated[line] is fact.negated)
             for line, count in shared.items()
         )
+
+
+def _readings(line: str, whole: list[Token]) -> list[list[Token]]:
+    """A line as it can be read: itself, or each command that it stands for."""
+    texts = expand(line)
+    return [whole] if len(texts) == 1 else [tokenize(text) for text in texts]
 
 
 def measure(
@@ -190,7 +203,7 @@ def _unsupported(
 def known_words(source: Source) -> set[str]:
     """Every form, unit and bare word of a source."""
     known: set[str] = set()
-    for text in (source.text, *source.commands):
+    for text in dict.fromkeys((source.text, unescaped(source.text), *source.commands)):
         known.update(_PART.findall(text.lower()))
         for token in tokenize(text):
             known.update((token.form, token.unit))

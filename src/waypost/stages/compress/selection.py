@@ -46,6 +46,24 @@ class Coverage:
                 for fact in self.held[unit]:
                     self.covered[fact] -= 1
 
+    def drop_spare(self, keep: set[int], target: float) -> None:
+        """Let go of the units that give least for their length while the target stays covered."""
+        spare = [unit for unit in self.chosen if unit not in keep]
+        for unit in sorted(spare, key=lambda unit: (self._share(unit), unit)):
+            loss = self._loss(unit)
+            if self.weight - loss >= target:
+                self.weight -= loss
+                del self.chosen[unit]
+                for fact in self.held[unit]:
+                    self.covered[fact] -= 1
+
+    def _loss(self, unit: int) -> float:
+        entries = self.ledger.entries
+        return sum(entries[fact].weight for fact in self.held[unit] if self.covered[fact] == 1)
+
+    def _share(self, unit: int) -> float:
+        return self._loss(unit) / (len(self.ledger.units[unit].text) + _LINE_COST)
+
 
 def select(
     ledger: Ledger,
@@ -76,6 +94,8 @@ def select(
         coverage.take(unit)
         spent += cost
     coverage.drop_idle(set(always))
+    if spent > budget:
+        coverage.drop_spare(set(always), target)
     return sorted(coverage.chosen)
 
 

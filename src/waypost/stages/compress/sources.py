@@ -90,6 +90,11 @@ def command_line(action: _Acted) -> str:
 
 
 def _plain(value: Any) -> str:
+    """A value without the quotes and braces that JSON needs and a reader does not."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)

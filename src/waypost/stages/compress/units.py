@@ -21,7 +21,9 @@ _MAX_JSON_DEPTH = 12
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9•*-])|\s*[•]\s*|\s{3,}")
 _CLAUSE = re.compile(r"(?<=;)\s|\s[—–-]\s|(?<=,)\s(?=(?:and|but|so|which|because|while|then|or)\s)")
-_MARKUP = re.compile(r"^(?:[#>*•|\s-]+|\d{1,3}[.)]\s+)|\*{2,}|`+|\s*[|\s]+$")
+_MARKUP = re.compile(r"^(?:[#>*•|\s–-]|\d{1,3}[.)]\s)+|\*{2,}|`+|\s*[|\s]+$")
+_BARE_MARK = re.compile(r"\W*\d{1,3}[.)]\W*")
+_ESCAPED = 3
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(([^)\s]+)[^)]*\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _SPACE = re.compile(r"\s+")
@@ -71,7 +73,7 @@ def split(source: Source, position: int) -> Iterator[Unit]:
         )
         return
     for shape, text in _pieces(source.text):
-        if any(character.isalnum() for character in text):
+        if any(map(str.isalnum, text)) and not _BARE_MARK.fullmatch(text):
             yield Unit(text, position, shape)
     for command in source.commands:
         yield Unit(_cut_command(command), position, "command")
@@ -83,12 +85,20 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         yield from _records(parsed)
         return
     fence = None
-    for line in text.splitlines():
+    for line in unescaped(text).splitlines():
         marker = _FENCE.match(line)
         if marker:
             fence = marker[1].lower() if fence is None else None
         elif line.strip():
             yield from _line_pieces(line, fence)
+
+
+def unescaped(text: str) -> str:
+    """Text that was printed as a string literal (more ``\\n`` than line ends) as it was meant."""
+    breaks = text.count("\\n")
+    if breaks < _ESCAPED or breaks <= text.count("\n"):
+        return text
+    return text.replace("\\n", "\n").replace('\\"', '"').replace("\\t", " ")
 
 
 def _line_pieces(line: str, fence: str | None) -> Iterator[tuple[str, str]]:

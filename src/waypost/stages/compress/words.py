@@ -47,7 +47,7 @@ _TOKEN = re.compile(
       | {_BORDER}[\w@+=./-]{{0,199}}?[\w@+=-]\.(?:{_EXTENSIONS})(?![\w/]) )
   | (?P<id>
         \b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b
-      | [#@]\w+(?:-\w+)*
+      | (?<![#@\w])[#@]\w+(?:-\w+)*
       | \b\d+(?:\.\d+){{2,8}}\b
       | \b[A-Za-z]+(?:[_-][A-Za-z]+){{0,5}}[_-]?\d+\w*(?:[._-]\w+){{0,8}}
       | \b\d+[A-Za-z]+\d\w*(?:[_-]\w+){{0,8}}
@@ -64,6 +64,7 @@ _TOKEN = re.compile(
 _CAMEL = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+)+$")
 _NUMBER = re.compile(r"([-+]?)([$€£¥]?)\s?([\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)\s?(%|°[CF]?|[A-Za-zµ]*)")
 _WRITTEN_DATE = re.compile(rf"(\d{{1,2}})?\D*?({_MONTH})\D*(\d{{1,2}}(?!\d))?\D*(\d{{4}})?")
+_TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::00)?)?([ap]m)?")
 _TRAILING = ".,;:!?"
 
 VALUES = frozenset(("url", "email", "date", "path", "id", "number", "symbol"))
@@ -152,11 +153,22 @@ def _normal_number(text: str) -> tuple[str, str]:
 def _normal_date(text: str) -> str:
     match = _WRITTEN_DATE.fullmatch(text.replace(",", " ").strip())
     if match is None:
-        return text.lower().replace(" ", "").replace(".", "")
+        return _normal_time(text.lower().replace(" ", "").replace(".", ""))
     first, month, last, year = match.groups()
     day = first or last
     parts = [year or "", f"{_MONTH_NUMBER[month[:3].lower()]:02}", f"{int(day):02}" if day else ""]
     return "-".join(part for part in parts if part)
+
+
+def _normal_time(text: str) -> str:
+    """A time of day as hours and minutes of 24; anything else stays as it is."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return text
+    hour, minute, half = int(match[1]), match[2] or "00", match[3]
+    if half:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return f"{hour:02}:{minute}"
 
 
 _STOP_FORMS = frozenset(stem(word) for word in STOP_WORDS)
