@@ -113,7 +113,20 @@ def paragraph(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page, "cli.md": cli_page}
+def rpc_page() -> str:
+    """Every method of the service, from the OpenRPC document that it publishes itself."""
+    from scripts.rpc_reference import page
+    from waypost.service.discover import describe
+    from waypost.service.methods import build_registry
+
+    return page(describe(build_registry()))
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "rpc.md": rpc_page,
+}
 
 
 def main() -> None:

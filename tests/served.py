@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
+import waypost
 from tests.rpc_transports import SECRET, no_figures, serving
 from waypost.client import Client
 from waypost.engine import Engine
@@ -52,3 +54,14 @@ async def served(engine: Engine, limits: Limits | None = None) -> AsyncIterator[
     app = make_app(endpoint, readiness=memories.readiness, figures=no_figures)
     async with serving(app) as address:
         yield Served(address, engine)
+
+
+@asynccontextmanager
+async def library_or_client(which: str, path: Path) -> AsyncIterator[Any]:
+    """An engine on a file, or a client of a service on that file: they are used alike."""
+    async with waypost.open(path) as engine:
+        if which == "library":
+            yield engine
+            return
+        async with served(engine) as service, service.client() as client:
+            yield client

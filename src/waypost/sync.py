@@ -14,40 +14,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from waypost.model import (
-    HistoryEntry,
-    Interaction,
-    MemoryChanges,
-    MemoryRecord,
-    MemoryType,
-    NewMemory,
-    Recall,
-    RecallRequest,
-    Stored,
-    Tier,
-)
-from waypost.model.context import ContextPackage, ContextRequest
-from waypost.model.profile import AgentProfile
-from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
+from waypost.memory import MemoryManager
+from waypost.twins import Twin, methods_of
 
-if TYPE_CHECKING:
-    from waypost.memory import MemoryManager
-    from waypost.store.statistics import AgentStatistics
-    from waypost.working import WorkingEntry
-
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -178,145 +152,56 @@ async def _next(items: AsyncIterator[T]) -> T:
     return await anext(items)
 
 
+def waiting(twin: Callable[P, Coroutine[Any, Any, T]]) -> Twin[P, T]:
+    """The method that waits for its twin."""
+
+    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work: Coroutine[Any, Any, T] = getattr(self._wrapped, twin.__name__)(*args, **kwargs)
+        return self._runner.run(work)
+
+    return Twin(twin, method)
+
+
+_LIBRARY = methods_of(MemoryManager)
+
+
 class Memory(Blocking):
     """The memory of one agent. The methods are those of ``MemoryManager``, word for word."""
 
     agent_id: str
-    _wrapped: MemoryManager
 
-    def add_interaction(
-        self, query: str | Interaction, response: str | None = None, **details: Any
-    ) -> Stored:
-        """Remember one exchange, with the facts in it and, when it went well, how it was done."""
-        return self._runner.run(self._wrapped.add_interaction(query, response, **details))
+    add_interaction = waiting(_LIBRARY.add_interaction)
+    add_memory = waiting(_LIBRARY.add_memory)
+    add_memories = waiting(_LIBRARY.add_memories)
+    retrieve_memories = waiting(_LIBRARY.retrieve_memories)
+    get_relevant_context = waiting(_LIBRARY.get_relevant_context)
+    get_memory = waiting(_LIBRARY.get_memory)
+    list_memories = waiting(_LIBRARY.list_memories)
+    count_memories = waiting(_LIBRARY.count_memories)
+    update_memory = waiting(_LIBRARY.update_memory)
+    forget_memory = waiting(_LIBRARY.forget_memory)
+    get_history = waiting(_LIBRARY.get_history)
+    get_statistics = waiting(_LIBRARY.get_statistics)
+    get_working_memory = waiting(_LIBRARY.get_working_memory)
+    get_profile = waiting(_LIBRARY.get_profile)
+    set_profile = waiting(_LIBRARY.set_profile)
+    promote = waiting(_LIBRARY.promote)
+    undo_promotion = waiting(_LIBRARY.undo_promotion)
+    prune = waiting(_LIBRARY.prune)
+    restore = waiting(_LIBRARY.restore)
+    erase = waiting(_LIBRARY.erase)
 
-    def add_memory(self, content: str | NewMemory, **details: Any) -> Stored:
-        """Remember one text. ``details`` are the other fields of ``NewMemory``."""
-        return self._runner.run(self._wrapped.add_memory(content, **details))
-
-    def add_memories(self, batch: Iterable[NewMemory | Mapping[str, Any]]) -> list[Stored]:
-        """Remember many texts in one transaction: all of them, or none."""
-        return self._runner.run(self._wrapped.add_memories(batch))
-
-    def retrieve_memories(
-        self,
-        query: str | RecallRequest,
-        k: int = 5,
-        *,
-        now: datetime | None = None,
-        track_access: bool = True,
-        **filters: Any,
-    ) -> Recall:
-        """Recall the memories that matter for a question, each with its reasons."""
-        return self._runner.run(
-            self._wrapped.retrieve_memories(query, k, now=now, track_access=track_access, **filters)
-        )
-
-    def get_relevant_context(
-        self,
-        query: str | ContextRequest,
-        task_id: str | None = None,
-        max_tokens: int = 2000,
-        **details: Any,
-    ) -> ContextPackage:
-        """The few tokens that matter now, as text to put before a model. Never over budget."""
-        return self._runner.run(
-            self._wrapped.get_relevant_context(query, task_id, max_tokens, **details)
-        )
-
-    def get_memory(self, memory_id: str) -> MemoryRecord:
-        """One memory by its id; NotFound when this agent has none."""
-        return self._runner.run(self._wrapped.get_memory(memory_id))
-
-    def list_memories(
-        self,
-        where: Mapping[str, Any] | None = None,
-        *,
-        order_by: str = "timestamp",
-        limit: int = 100,
-    ) -> list[MemoryRecord]:
-        """Memories that match a filter, newest first; ``-`` before the field reverses."""
-        return self._runner.run(self._wrapped.list_memories(where, order_by=order_by, limit=limit))
-
-    def count_memories(self, where: Mapping[str, Any] | None = None) -> int:
-        return self._runner.run(self._wrapped.count_memories(where))
-
-    def update_memory(
-        self,
-        memory_id: str,
-        changes: MemoryChanges | None = None,
-        *,
-        expected_version: int | None = None,
-        actor: str | None = None,
-        **fields: Any,
-    ) -> MemoryRecord:
-        """Change the given fields; history keeps what they held before."""
-        return self._runner.run(
-            self._wrapped.update_memory(
-                memory_id,
-                changes,
-                expected_version=expected_version,
-                actor=actor,
-                **fields,
-            )
-        )
-
-    def forget_memory(self, memory_id: str, *, actor: str | None = None) -> None:
-        """Delete one memory; NotFound when this agent has none."""
-        self._runner.run(self._wrapped.forget_memory(memory_id, actor=actor))
-
-    def get_history(self, memory_id: str) -> list[HistoryEntry]:
-        """Everything that happened to one memory, oldest first."""
-        return self._runner.run(self._wrapped.get_history(memory_id))
-
-    def get_statistics(self) -> AgentStatistics:
-        """How much this agent remembers, by type, tier and kind."""
-        return self._runner.run(self._wrapped.get_statistics())
-
-    def get_profile(self) -> AgentProfile:
-        """This agent's own weights, half-life and way of putting contexts together."""
-        return self._runner.run(self._wrapped.get_profile())
-
-    def set_profile(self, **parts: Any) -> AgentProfile:
-        """Change parts of the profile: weights, half_life_hours, context. The others stay."""
-        return self._runner.run(self._wrapped.set_profile(**parts))
-
-    def get_working_memory(self, task_id: str) -> list[WorkingEntry]:
-        """The latest memories of a task, oldest first, at most 4,000 tokens of them."""
-        return self._runner.run(self._wrapped.get_working_memory(task_id))
-
-    def promote(
-        self,
-        memory_id: str,
-        to: Tier | str | None = None,
-        *,
-        project_id: str | None = None,
-        actor: str | None = None,
-    ) -> Stored:
-        """Copy a memory one tier up: from its task to its project, from a project to global."""
-        return self._runner.run(
-            self._wrapped.promote(memory_id, to, project_id=project_id, actor=actor)
-        )
-
-    def undo_promotion(self, promoted_id: str, *, actor: str | None = None) -> None:
-        """Take a promoted copy back; the original is not touched."""
-        self._runner.run(self._wrapped.undo_promotion(promoted_id, actor=actor))
-
-    def prune(
-        self,
-        memory_layer: MemoryType | str | None = None,
-        strategy: Strategy | str = Strategy.LEAST_RELEVANT,
-        **options: Any,
-    ) -> PruneReport:
-        """Archive the least missed fifth of a layer (a memory type), or of everything."""
-        return self._runner.run(self._wrapped.prune(memory_layer, strategy, **options))
-
-    def restore(
-        self, memory_ids: Sequence[str] | str | None = None, **options: Any
-    ) -> RestoreReport:
-        """Bring archived memories back: some by id, by filter (``where``), or all of them."""
-        return self._runner.run(self._wrapped.restore(memory_ids, **options))
-
-    def erase(self, *, source: str | None = None, **options: Any) -> ErasureReport:
-        """Destroy all that came from one source or, without one, everything of this agent."""
-        return self._runner.run(self._wrapped.erase(source=source, **options))
+    start_task = waiting(_LIBRARY.start_task)
+    start_stage = waiting(_LIBRARY.start_stage)
+    complete_stage = waiting(_LIBRARY.complete_stage)
+    complete_task = waiting(_LIBRARY.complete_task)
+    get_task_progress = waiting(_LIBRARY.get_task_progress)
+    get_stage_context = waiting(_LIBRARY.get_stage_context)
+    expand_line = waiting(_LIBRARY.expand_line)
+    get_memory_place = waiting(_LIBRARY.get_memory_place)
+    record_error = waiting(_LIBRARY.record_error)
+    resolve_error = waiting(_LIBRARY.resolve_error)
+    get_error_history = waiting(_LIBRARY.get_error_history)
+    detect_error_patterns = waiting(_LIBRARY.detect_error_patterns)
+    get_strategic_context = waiting(_LIBRARY.get_strategic_context)
+    record_intervention_outcome = waiting(_LIBRARY.record_intervention_outcome)

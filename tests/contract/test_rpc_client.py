@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import waypost
-from tests.served import served
+from tests.served import library_or_client, served
 from waypost.exceptions import (
     ContentTooLarge,
     Forbidden,
@@ -27,12 +27,8 @@ WHEN = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 @pytest.fixture(params=["library", "client"])
 async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
-    async with waypost.open(tmp_path / "memory.db") as engine:
-        if request.param == "library":
-            yield engine
-            return
-        async with served(engine) as service, service.client() as client:
-            yield client
+    async with library_or_client(request.param, tmp_path / "memory.db") as engine:
+        yield engine
 
 
 @pytest.fixture

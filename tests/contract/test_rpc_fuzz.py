@@ -162,7 +162,10 @@ async def bombard(service: Served, seeds: range) -> None:
                 check(response, seed, body)
 
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))
-    assert (await memory.retrieve_memories("harbour")).memories
+    # What was there may have been deleted, pruned or erased by a lucky request; the next is kept.
+    kept = await memory.add_memory("The harbour has a new lighthouse.")
+    found = await memory.retrieve_memories("harbour lighthouse", k=50)
+    assert kept.memory_id in [each.memory_id for each in found]
 
 
 def check(response: httpx2.Response, seed: int, body: bytes) -> None:

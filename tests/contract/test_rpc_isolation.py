@@ -30,6 +30,8 @@ class Ids:
     archived: str
     promoted: str
     content: str
+    stage: str
+    error: str
     task: str = "the-owners-task"
     project: str = "the-owners-project"
     run: str = "the-owners-run"
@@ -37,19 +39,31 @@ class Ids:
     @classmethod
     def of_nothing(cls) -> Ids:
         unknown = content_id("no-run", 0)
-        return cls(*(new_id() for _ in range(3)), unknown, "no-task", "no-project", "no-run")
+        minted = [new_id() for _ in range(5)]
+        return cls(*minted[:3], unknown, *minted[3:], "no-task", "no-project", "no-run")
 
 
 async def furnish(engine: Engine) -> Ids:
     """Give the owner one of everything, with the canary in each."""
     memory = engine.agent("owner")
     place = {"task_id": Ids.task, "project_id": Ids.project, "run_id": Ids.run}
+    await memory.start_task(f"Find {CANARY}.", task_id=Ids.task, project_id=Ids.project)
+    stage = await memory.start_stage(Ids.task, "execution")
     kept = await memory.add_interaction(f"Where is {CANARY}?", f"{CANARY} is here.", **place)
     promoted = await memory.promote(kept.memory_id)
     archived = await memory.add_memory(f"{CANARY} was there.", type="working")
     await memory.prune("working", share=1.0)
     item = await memory.content(Ids.run).store(f"All about {CANARY}.", source=CANARY)
-    return Ids(kept.memory_id, archived.memory_id, promoted.memory_id, item.content_id)
+    error = await memory.record_error("lookup", f"{CANARY} is not there.", task_id=Ids.task)
+    await memory.record_intervention_outcome(Ids.task, "pivot", f"Look for {CANARY} elsewhere.")
+    return Ids(
+        kept.memory_id,
+        archived.memory_id,
+        promoted.memory_id,
+        item.content_id,
+        stage.stage_id,
+        error.error_id,
+    )
 
 
 def calls(ids: Ids) -> dict[str, list[dict[str, Any]]]:
@@ -81,17 +95,51 @@ def calls(ids: Ids) -> dict[str, list[dict[str, Any]]]:
         "memory.delete": [{"memory_id": ids.memory}],
         "memory.history": [{"memory_id": ids.memory}, {"memory_id": ids.archived}],
         "memory.statistics": [{}],
+        "memory.start_task": [
+            {"goal": "mine", "task_id": ids.task, "project_id": ids.project},
+        ],
+        "memory.start_stage": [{"task_id": f"{ids.task}-2", "stage_type": "planning"}],
+        "memory.complete_stage": [
+            {"task_id": f"{ids.task}-2"},
+            {"task_id": ids.task, "stage_id": ids.stage},
+        ],
+        "memory.complete_task": [{"task_id": f"{ids.task}-2"}],
+        "memory.get_task_progress": [{"task_id": ids.task}],
+        "memory.get_stage_context": [{"task_id": ids.task, "current_stage": "execution"}],
+        "memory.expand_line": [{"task_id": ids.task, "line": CANARY}],
+        "memory.get_memory_place": [{"memory_id": ids.memory}],
+        "memory.get_working_memory": [{"task_id": ids.task}],
+        "memory.record_error": [
+            {"error": {"error_type": "x", "error_description": "mine", "task_id": ids.task}},
+            {"error": {"error_type": "x", "error_description": "mine", "stage_id": ids.stage}},
+            {"error": {"error_type": "x", "error_description": "mine", "memory_id": ids.memory}},
+        ],
+        "memory.resolve_error": [{"error_id": ids.error, "recovery_action": "changed"}],
+        "memory.get_error_history": [{}, {"task_id": ids.task}],
+        "memory.detect_error_patterns": [{}, {"task_id": ids.task}],
+        "memory.get_strategic_context": [{"task_id": ids.task, "decision_type": "pivot"}],
+        "memory.record_intervention_outcome": [
+            {"task_id": ids.task, "decision_type": "stop", "description": "mine"}
+        ],
         "memory.get_profile": [{}],
         "memory.set_profile": [{"half_life_hours": 1.0}],
         "memory.promote": [{"memory_id": ids.memory, "to": "global"}],
-        "memory.undo_promotion": [{"memory_id": ids.promoted}],
+        "memory.undo_promotion": [{"promoted_id": ids.promoted}],
         "memory.prune": [{}, {"where": {"agent_id": "owner"}, "share": 1.0}],
         "memory.restore": [{"memory_ids": [ids.archived]}, {"all": True}],
+        "memory.erase": [{"source": CANARY}, {"everything": True}],
         "content.retrieve": [
             {"content_id": ids.content},
             {"content_id": ids.content, "run_id": ids.run},
         ],
         "content.query": [{}, {"criteria": {"run_id": ids.run}}, {"criteria": {"text": CANARY}}],
+        "content.get": [
+            {"content_id": ids.content},
+            {"content_id": ids.content, "run_id": ids.run},
+        ],
+        "content.cite": [{"content_id": ids.content}],
+        "content.read": [{"content_id": ids.content}],
+        "content.clear": [{"run_id": ids.run}],
         "content.store": [{"content": "mine", "run_id": ids.run, "related_to": [ids.content]}],
         "rpc.discover": [{}],
     }
@@ -160,7 +208,12 @@ async def test_the_owner_still_finds_everything(service: Served) -> None:
         ("memory.get", {"memory_id": ids.memory}),
         ("memory.history", {"memory_id": ids.memory}),
         ("content.retrieve", {"content_id": ids.content, "run_id": ids.run}),
-        ("memory.undo_promotion", {"memory_id": ids.promoted}),
+        ("memory.undo_promotion", {"promoted_id": ids.promoted}),
+        ("memory.get_task_progress", {"task_id": ids.task}),
+        ("memory.get_memory_place", {"memory_id": ids.memory}),
+        ("memory.resolve_error", {"error_id": ids.error, "recovery_action": "looked again"}),
+        ("memory.complete_stage", {"task_id": ids.task, "stage_id": ids.stage}),
+        ("content.cite", {"content_id": ids.content}),
         ("memory.restore", {"memory_ids": [ids.archived]}),
     ):
         assert "result" in await service.rpc(method, params, agent="owner"), method

@@ -1,11 +1,10 @@
 """The first steps with Waypost, in the order in which you would take them.
 
-Read from top to bottom: each test shows one idea on a real memory in a file.
+Read from top to bottom: each test shows one idea on a real memory, in a file and on a server.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,13 +13,6 @@ import pytest
 import waypost
 from waypost import MemoryManager, MemoryType
 from waypost.exceptions import InvalidInput, NotFound
-
-
-@pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[MemoryManager]:
-    """Opening a file makes it; an agent's memory is bound to that agent."""
-    async with waypost.open(tmp_path / "notes.db") as engine:
-        yield engine.agent("planner")
 
 
 async def test_what_was_said_can_be_asked_for(memory: MemoryManager) -> None:

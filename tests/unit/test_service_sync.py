@@ -13,31 +13,50 @@ import pytest
 import waypost.sync
 from tests.rpc_transports import SECRET
 from tests.served import served
-from waypost.client import RemoteMemory
+from waypost.client.content import RemoteContent
+from waypost.client.memory import RemoteMemory
+from waypost.content.store import ContentStore
 from waypost.exceptions import InvalidInput, NotFound
 from waypost.memory import MemoryManager
 from waypost.model import new_id
 from waypost.service.auth import make_token
 from waypost.sync import Memory, Runner
 
-COROUTINES = [
-    name
-    for name, member in vars(MemoryManager).items()
-    if inspect.iscoroutinefunction(member) and not name.startswith("_")
-]
-NOT_SERVED = {"erase", "get_working_memory"}
+
+def methods_of(kind: type) -> list[str]:
+    """The public coroutine functions of a class, inherited ones included."""
+    found = inspect.getmembers(kind, inspect.iscoroutinefunction)
+    return [name for name, _ in found if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", COROUTINES)
-def test_every_method_has_the_signature_of_its_twin(name: str) -> None:
+def parts_of(kind: type) -> set[str]:
+    """The public names of a class that are not coroutine functions."""
+    names = {name for name in dir(kind) if not name.startswith("_")}
+    return names - set(methods_of(kind))
+
+
+HELD_LOCALLY = {"archive", "global_memory", "project", "recorder", "runs", "task"}
+"""Parts of a memory that work on the database itself; ``waypost.open`` has them."""
+CONTENT_HELD_LOCALLY = {"adopt", "mark_shown", "restore", "snapshot", "store_stream"}
+
+
+@pytest.mark.parametrize("name", methods_of(MemoryManager))
+@pytest.mark.parametrize("kind", [Memory, RemoteMemory])
+def test_every_method_has_the_signature_of_its_twin(name: str, kind: type) -> None:
     twin = inspect.signature(getattr(MemoryManager, name))
-    assert str(inspect.signature(getattr(Memory, name))) == str(twin)
+    assert inspect.signature(getattr(kind, name)) == twin
+    assert getattr(kind, name).__doc__ == getattr(MemoryManager, name).__doc__
 
 
-@pytest.mark.parametrize("name", sorted(set(COROUTINES) - NOT_SERVED))
-def test_the_client_has_the_methods_of_the_library(name: str) -> None:
-    twin = inspect.signature(getattr(MemoryManager, name))
-    assert str(inspect.signature(getattr(RemoteMemory, name))) == str(twin)
+@pytest.mark.parametrize("name", sorted(set(methods_of(ContentStore)) - CONTENT_HELD_LOCALLY))
+def test_content_on_a_server_has_the_methods_of_content_here(name: str) -> None:
+    if name != "read_chunk":  # the client reads chunks in open()
+        twin = inspect.signature(getattr(ContentStore, name))
+        assert inspect.signature(getattr(RemoteContent, name)) == twin
+
+
+def test_a_part_of_the_library_that_is_new_is_offered_to_clients_or_named_here() -> None:
+    assert parts_of(MemoryManager) - HELD_LOCALLY == {"content"} <= parts_of(RemoteMemory)
 
 
 @pytest.fixture(params=["file", "server"])

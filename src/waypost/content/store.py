@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from sqlalchemy import Connection
 
 from waypost.content import blobs, repository
 from waypost.content.citation import CITATION_TOKENS, Citation
@@ -138,16 +139,14 @@ class ContentStore:
 
     async def open(self, content_id: str) -> AsyncIterator[bytes]:
         """The bytes of an item, chunk by chunk."""
-        item = await self.get(content_id)
         number = 0
-        while True:
-            chunk = await self.database.read(
-                blobs.chunk, self.agent_id, item.digest, number, agent=self.agent_id
-            )
-            if chunk is None:
-                return
+        while (chunk := await self.read_chunk(content_id, number)) is not None:
             yield chunk
             number += 1
+
+    async def read_chunk(self, content_id: str, number: int) -> bytes | None:
+        """One chunk of an item's bytes; None after the last."""
+        return await self._read(_chunk, self.run_id, normalise_id(content_id), number)
 
     async def clear(self) -> int:
         """Empty the store; returns how many items it held. The run's audit trail stays."""
@@ -209,3 +208,10 @@ class ContentStore:
     async def _write(self, work: Callable[..., T], *args: Any) -> T:
         self._check_writable()
         return await self.database.write(work, self.agent_id, *args, agent=self.agent_id)
+
+
+def _chunk(
+    connection: Connection, agent_id: str, run_id: str | None, content_id: str, number: int
+) -> bytes | None:
+    item = repository.get(connection, agent_id, run_id, content_id)
+    return blobs.chunk(connection, agent_id, item.digest, number)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from waypost.content.citation import CITATION_TOKENS
 from waypost.memory import MemoryManager
 from waypost.model import (
     CallerId,
@@ -115,6 +116,7 @@ async def retrieve(memory: MemoryManager, params: ContentRetrieveParams) -> Cont
 
 class ContentQueryParams(Value):
     criteria: ContentCriteria = ContentCriteria()
+    run_id: CallerId | None = None
 
 
 class ContentQueryResult(Value):
@@ -123,8 +125,71 @@ class ContentQueryResult(Value):
 
 async def query(memory: MemoryManager, params: ContentQueryParams) -> ContentQueryResult:
     """Find items by type, source, tags, time or text, newest first, without opening them."""
-    items = await memory.content(params.criteria.run_id).query(params.criteria)
+    run_id = params.run_id or params.criteria.run_id
+    items = await memory.content(run_id).query(params.criteria)
     return ContentQueryResult.model_construct(items=tuple(items))
+
+
+class ContentParams(Value):
+    content_id: ContentId
+    run_id: CallerId | None = None
+
+
+class ContentResult(Value):
+    item: ContentItem
+
+
+async def get(memory: MemoryManager, params: ContentParams) -> ContentResult:
+    """What is known of an item, without its content."""
+    item = await memory.content(params.run_id).get(params.content_id)
+    return ContentResult.model_construct(item=item)
+
+
+class CiteParams(ContentParams):
+    tokens: Annotated[int, Field(ge=1, le=100_000)] = CITATION_TOKENS
+
+
+class CiteResult(Value):
+    content_id: str
+    text: str
+    line: str
+
+
+async def cite(memory: MemoryManager, params: CiteParams) -> CiteResult:
+    """The citation that stands for an item in a conversation, in at most ``tokens`` tokens."""
+    citation = await memory.content(params.run_id).cite(params.content_id, params.tokens)
+    return CiteResult.model_construct(**vars(citation))
+
+
+class ReadParams(ContentParams):
+    number: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+class ReadResult(Value):
+    """``chunk`` is base64; null after the last one."""
+
+    number: int
+    chunk: str | None
+
+
+async def read(memory: MemoryManager, params: ReadParams) -> ReadResult:
+    """The bytes of an item, chunk by chunk: ask for number 0, 1, 2 … until there is none."""
+    chunk = await memory.content(params.run_id).read_chunk(params.content_id, params.number)
+    encoded = None if chunk is None else base64.b64encode(chunk).decode()
+    return ReadResult.model_construct(number=params.number, chunk=encoded)
+
+
+class ClearParams(Value):
+    run_id: CallerId
+
+
+class ClearResult(Value):
+    cleared: int
+
+
+async def clear(memory: MemoryManager, params: ClearParams) -> ClearResult:
+    """Empty a run's store; the run's audit trail stays."""
+    return ClearResult(cleared=await memory.content(params.run_id).clear())
 
 
 def register(registry: Registry) -> None:
@@ -134,5 +199,9 @@ def register(registry: Registry) -> None:
             "content.retrieve", ContentRetrieveParams, ContentRetrieveResult, Scope.READ, retrieve
         ),
         Method("content.query", ContentQueryParams, ContentQueryResult, Scope.READ, query),
+        Method("content.get", ContentParams, ContentResult, Scope.READ, get),
+        Method("content.cite", CiteParams, CiteResult, Scope.READ, cite),
+        Method("content.read", ReadParams, ReadResult, Scope.READ, read),
+        Method("content.clear", ClearParams, ClearResult, Scope.WRITE, clear),
     ):
         registry.add(method)

@@ -1,15 +1,15 @@
-"""Methods that keep memory bounded and move it between tiers: promote, prune, restore."""
+"""Methods that move memory between tiers and keep it bounded: promote, prune, restore, erase."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from waypost.memory import MemoryManager
 from waypost.model import CallerId, MemoryType, MintedId, Tier
 from waypost.model.base import Value
-from waypost.model.retention import Strategy
+from waypost.model.retention import ErasureReport, Strategy
 from waypost.service.caller import Scope
 from waypost.service.methods.memories import StoreResult
 from waypost.service.rpc import Method, Registry
@@ -34,7 +34,7 @@ async def promote(memory: MemoryManager, params: PromoteParams) -> StoreResult:
 
 
 class UndoPromotionParams(Value):
-    memory_id: MintedId
+    promoted_id: MintedId
     actor: CallerId | None = None
 
 
@@ -44,7 +44,7 @@ class UndoPromotionResult(Value):
 
 async def undo_promotion(memory: MemoryManager, params: UndoPromotionParams) -> UndoPromotionResult:
     """Take a promoted copy back; the original is not touched."""
-    await memory.undo_promotion(params.memory_id, actor=params.actor)
+    await memory.undo_promotion(params.promoted_id, actor=params.actor)
     return UndoPromotionResult()
 
 
@@ -117,6 +117,29 @@ async def restore(memory: MemoryManager, params: RestoreParams) -> RestoreResult
     )
 
 
+class EraseParams(Value):
+    """One source by its name or, when ``everything`` is true, all of this agent."""
+
+    source: Annotated[str, StringConstraints(min_length=1)] | None = None
+    everything: bool = False
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> EraseParams:
+        if (self.source is not None) == self.everything:
+            raise ValueError("give source, or everything")
+        return self
+
+
+async def erase(memory: MemoryManager, params: EraseParams) -> ErasureReport:
+    """Destroy all that came from one source, or everything of this agent.
+
+    Rows, vectors, text index, caches, summaries and archive: nothing of it can be brought
+    back. The answer counts what was touched or, with ``dry_run``, what would be.
+    """
+    return await memory.erase(source=params.source, dry_run=params.dry_run)
+
+
 def register(registry: Registry) -> None:
     write, admin = Scope.WRITE, Scope.ADMIN
     for method in (
@@ -126,5 +149,6 @@ def register(registry: Registry) -> None:
         ),
         Method("memory.prune", PruneParams, PruneResult, admin, prune),
         Method("memory.restore", RestoreParams, RestoreResult, admin, restore),
+        Method("memory.erase", EraseParams, ErasureReport, admin, erase),
     ):
         registry.add(method)

@@ -75,7 +75,7 @@ async def store(memory: MemoryManager, params: StoreParams) -> StoreResult:
 
 
 class StoreManyParams(Value):
-    memories: Annotated[tuple[NewMemory, ...], Field(min_length=1, max_length=MAX_STORED_AT_ONCE)]
+    memories: Annotated[tuple[NewMemory, ...], Field(max_length=MAX_STORED_AT_ONCE)]
 
 
 class StoreManyResult(Value):
