@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from waypost.chat import ChatModel, chat_model_from_url
 from waypost.context.assembler import Cautions, ContextAssembler
@@ -24,6 +24,7 @@ from waypost.context.gather import Caution
 from waypost.embed import embedder_from_url
 from waypost.embed.cached import CachedEmbedder
 from waypost.embed.port import Embedder
+from waypost.encode.by_model import ModelEncoder
 from waypost.errors.patterns import caution_text
 from waypost.errors.strategy import Strategist
 from waypost.errors.tracker import ErrorTracker
@@ -74,11 +75,13 @@ class Engine:
         bounds: Bounds,
         clock: Callable[[], datetime],
         chat: ChatModel | None = None,
+        encoder: ModelEncoder | None = None,
         compression: CompressionConfig | None = None,
     ) -> None:
         self.database = database
         self.bounds = bounds
         self.chat = chat
+        self.encoder = encoder
         self.compression = compression or CompressionConfig()
         self.embedder = embedder
         self.search = search
@@ -91,7 +94,11 @@ class Engine:
     def agent(self, agent_id: str) -> MemoryManager:
         """The memory of one agent. It cannot reach another agent's by any argument."""
         checked(_Agent, {"agent_id": agent_id})
-        common: dict[str, Any] = {"clock": self.clock, "on_waiting": self.queue.kick}
+        common: dict[str, Any] = {
+            "clock": self.clock,
+            "encoder": self.encoder,
+            "on_waiting": self.queue.kick,
+        }
         reading: dict[str, Any] = {"clock": self.clock, "tracker": self.tracker}
         embedder = self._embedder_of(agent_id)
         retriever = Retriever(self.database, self.search, embedder, agent_id, **reading)
@@ -216,6 +223,7 @@ def open(
     retention: RetentionPolicy | None = None,
     chat: str | ChatModel | None = None,
     chat_key: str | None = None,
+    encoder: Literal["local", "model"] = "local",
     compression: CompressionConfig | None = None,
     clock: Callable[[], datetime] = utc_now,
     **options: Any,
@@ -228,9 +236,11 @@ def open(
     a folder beside the file. ``retention`` sets capacities; by default there are none.
     ``redis_url`` shares working memory between processes. ``chat`` is a chat model, or the
     address of one ("openai:gpt-4o-mini", …), that words summaries; without one they are made
-    locally. ``compression`` sets how short they are.
+    locally. ``compression`` sets how short they are. With ``encoder="model"`` that chat model
+    also reads every memory that is stored; what it cannot read is read locally, and says so.
     """
     model = chat_model_from_url(chat, api_key=chat_key) if isinstance(chat, str) else chat
+    reader = _encoder(encoder, model)
     chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
 
     def bounds(backend: Backend) -> Bounds:
@@ -240,8 +250,18 @@ def open(
             policy=retention or RetentionPolicy(),
         )
 
-    hierarchy = {"chat": model, "compression": compression}
+    hierarchy = {"chat": model, "encoder": reader, "compression": compression}
     return Opening(lambda: _open(str(url), chosen, bounds, clock, **hierarchy))
+
+
+def _encoder(choice: str, chat: ChatModel | None) -> ModelEncoder | None:
+    if choice not in ("local", "model"):
+        raise InvalidInput(f"{choice!r} is no encoder; choose 'local' or 'model'")
+    if choice == "local":
+        return None
+    if chat is None:
+        raise InvalidInput("encoder='model' needs a chat model; name one with chat= (WAYPOST_CHAT)")
+    return ModelEncoder(chat)
 
 
 def objects_for(backend: Backend, archive_url: str | None) -> ObjectStore:

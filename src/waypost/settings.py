@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -56,9 +56,14 @@ class Settings(BaseSettings):
     )
     chat: str | None = Field(
         default=None,
-        description="A chat model for summaries and facts: `openai:gpt-4o-mini`, or any "
+        description="A chat model that words summaries: `openai:gpt-4o-mini`, or any "
         "OpenAI-compatible server as `openai+http://HOST/v1?model=MODEL`. By default none is "
-        "called and both are made locally.",
+        "called and they are made locally.",
+    )
+    encoder: Literal["local", "model"] = Field(
+        default="local",
+        description="What finds summary, names, facts and keywords in a text: `local` (built in), "
+        "or `model`, the chat model above, with the local one standing in when it fails.",
     )
     chat_key: SecretStr | None = Field(
         default=None, description="Key for the chat model, where it asks for one."
@@ -124,6 +129,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
         "archive_url": settings.archive_url,
         "redis_url": settings.redis_url,
         "chat": settings.chat,
+        "encoder": settings.encoder,
     }
     if settings.chat_key is not None:
         options["chat_key"] = settings.chat_key.get_secret_value()

@@ -78,11 +78,28 @@ class SchemaSuite:
         with backend.writing.begin() as connection:
             assert migrate.revision(connection) == "9999"
 
+    async def test_an_older_database_is_upgraded_with_its_memories(self, url: str) -> None:
+        async with waypost.open(url) as engine:
+            stored = await engine.agent("a").add_memory("hello", metadata={"z": 1, "a": 2})
+            await engine.database.write(_as_of_the_first_revision)
+        async with waypost.open(url) as engine:
+            found = await engine.agent("a").get_memory(stored.memory_id)
+            assert found == stored.memory
+            assert list(found.metadata) == ["z", "a"]
+
     async def test_many_may_open_a_new_database_at_once(self, url: str) -> None:
         engines = await asyncio.gather(*(waypost.open(url) for _ in range(5)))
         await asyncio.gather(*(engine.agent("a").add_memory("hello") for engine in engines))
         assert await engines[0].agent("a").count_memories() >= 1
         await asyncio.gather(*(engine.close() for engine in engines))
+
+
+def _as_of_the_first_revision(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("RESET ROLE"))
+    for column in ("encoder", "fallback_reason"):
+        connection.execute(text(f"ALTER TABLE memories DROP COLUMN {column}"))
+    connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
 
 def _schema(engine: Engine) -> dict[str, list[str]]:

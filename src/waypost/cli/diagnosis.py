@@ -129,8 +129,9 @@ async def queue_finding(engine: Engine) -> Finding:
 
 def chat_finding(configured: settings.Settings) -> Finding:
     if configured.chat is None:
-        return Finding("chat model", "ok", "none configured: summaries and facts are made locally")
-    return Finding("chat model", "ok", configured.chat)
+        return Finding("chat model", "ok", "none configured: all is made locally")
+    work = "summaries" if configured.encoder == "local" else "summaries and every new memory"
+    return Finding("chat model", "ok", f"{configured.chat}, for {work}")
 
 
 def extras_finding() -> Finding:

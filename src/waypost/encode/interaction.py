@@ -9,12 +9,14 @@ and the links back to the episode, are the caller's business.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from waypost.encode.facts import fact_key, find_facts
 from waypost.encode.importance import estimate_importance
 from waypost.encode.sentences import split_sentences, summarize
-from waypost.model import Action, Fact, Interaction, MemoryType, NewMemory, Origin
+from waypost.model import Action, Fact, Interaction, MemoryType, NewMemory, Origin, Trust
 from waypost.model import vocabulary as kinds
+from waypost.model.vocabulary import TRUST_OF_ORIGIN
 
 _READ = 8000
 _MAX_CONTENT = 1_000_000
@@ -22,10 +24,16 @@ _MAX_ARGUMENTS = 200
 _BRIEF = 3
 
 
-def split_interaction(interaction: Interaction) -> list[NewMemory]:
-    """Return the memories of an exchange, the episodic one first."""
+def split_interaction(
+    interaction: Interaction, facts: Sequence[Fact] | None = None
+) -> list[NewMemory]:
+    """Return the memories of an exchange, the episodic one first.
+
+    ``facts`` are those of the exchange when a model has read it already.
+    """
+    stated = _stated(interaction) if facts is None else _each_once(facts)
     memories = [_episode(interaction)]
-    memories += [_semantic(fact, interaction) for fact in _stated(interaction)]
+    memories += [_semantic(fact, interaction) for fact in stated]
     procedure = _procedure(interaction)
     if procedure is not None:
         memories.append(procedure)
@@ -70,8 +78,11 @@ def _stated(interaction: Interaction) -> list[Fact]:
     facts = find_facts(split_sentences(interaction.query[:_READ]), source=interaction.source)
     if interaction.success is not False:
         facts += find_facts(_result(interaction), source=Origin.AGENT)
-    latest = {key: fact for fact in facts if (key := fact_key(fact)) is not None}
-    return list(latest.values())
+    return _each_once([fact for fact in facts if fact_key(fact) is not None])
+
+
+def _each_once(facts: Sequence[Fact]) -> list[Fact]:
+    return list({fact_key(fact) or fact.text: fact for fact in facts}.values())
 
 
 def _result(interaction: Interaction) -> list[str]:
@@ -87,10 +98,18 @@ def _semantic(fact: Fact, interaction: Interaction) -> NewMemory:
         type=MemoryType.SEMANTIC,
         kind=kinds.FACT,
         facts=(fact,),
-        origin=interaction.origin,
+        origin=_origin(fact, interaction),
         source=interaction.source,
         importance=estimate_importance(fact.text, kinds.FACT),
     )
+
+
+def _origin(fact: Fact, interaction: Interaction) -> Origin:
+    """Who stated a fact: what stands only in the agent's answer is believed as the agent is."""
+    asked = fact.text.casefold() in interaction.query.casefold()
+    if asked or TRUST_OF_ORIGIN[interaction.origin].rank < Trust.MEDIUM.rank:
+        return interaction.origin
+    return Origin.AGENT
 
 
 def _procedure(interaction: Interaction) -> NewMemory | None:

@@ -12,19 +12,23 @@ from waypost.encode.entities import find_entities
 from waypost.encode.facts import find_facts
 from waypost.encode.keywords import find_keywords
 from waypost.encode.sentences import split_sentences, summarize
-from waypost.model import Fact
+from waypost.model import Fact, MemoryType
 
 _HEAD, _TAIL = 6000, 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What the encoder found in one text."""
+    """What an encoder found in one text; type and kind only where a model chose them."""
 
     summary: str
     entities: tuple[str, ...]
     facts: tuple[Fact, ...]
     keywords: tuple[str, ...]
+    type: MemoryType | None = None
+    kind: str | None = None
+    encoder: str = "local"
+    fallback_reason: str | None = None
 
 
 def encode(text: str, *, source: str | None = None) -> Encoded:

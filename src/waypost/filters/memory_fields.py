@@ -20,6 +20,8 @@ _OF_TYPE: dict[FieldType, tuple[str, ...]] = {
         "source",
         "criticality_reason",
         "outcome",
+        "encoder",
+        "fallback_reason",
     ),
     FieldType.NUMBER: (
         "importance",

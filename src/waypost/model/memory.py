@@ -95,6 +95,10 @@ class MemoryRecord(Value):
     success: bool | None = None
 
     metadata: dict[str, Any] = Field(default_factory=dict)
+    encoder: str = "local"
+    """What found summary, entities, facts and keywords: the local encoder or a chat model."""
+    fallback_reason: str | None = None
+    """Why the local encoder stood in for a chat model."""
     version: int = 1
     created_at: UtcTime
     updated_at: UtcTime

@@ -32,8 +32,8 @@ _PLAIN = (
     "memory_id", "agent_id", "task_id", "project_id", "run_id", "stage_id", "kind", "content",
     "summary", "source", "importance", "token_count", "timestamp", "valid_from", "valid_to",
     "superseded_by", "relevance_score", "is_critical", "criticality_reason",
-    "stage_relevance_map", "outcome", "success", "metadata", "version", "created_at",
-    "updated_at",
+    "stage_relevance_map", "outcome", "success", "metadata", "encoder", "fallback_reason",
+    "version", "created_at", "updated_at",
 )  # fmt: skip
 _LISTS = ("entities", "keywords", "tags")
 _plain_values = attrgetter(*_PLAIN)

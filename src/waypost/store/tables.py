@@ -91,6 +91,8 @@ memories = Table(
     Column("success", Boolean),
     Column("metadata", Json, nullable=False),
     Column("index_terms", Text, nullable=False),
+    Column("encoder", String(255), nullable=False, server_default="local"),
+    Column("fallback_reason", Text),
     Column("version", Integer, nullable=False),
     Column("created_at", Time, nullable=False),
     Column("updated_at", Time, nullable=False),

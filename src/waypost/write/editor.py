@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
 from waypost.embed.port import Embedder
-from waypost.encode.text import encode
+from waypost.encode.by_model import ModelEncoder, Passage
+from waypost.encode.text import Encoded, encode
 from waypost.exceptions import NotFound, ProviderError
 from waypost.model import MemoryChanges, MemoryRecord
 from waypost.store import memories, vectors
@@ -33,12 +34,14 @@ class Editor:
         agent_id: str,
         *,
         clock: Callable[[], datetime],
+        encoder: ModelEncoder | None = None,
         on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._embedder = embedder
         self._agent_id = agent_id
         self._clock = clock
+        self._encoder = encoder
         self._on_waiting = on_waiting
 
     async def update(
@@ -50,12 +53,13 @@ class Editor:
         actor: str | None = None,
     ) -> MemoryRecord:
         """Change the fields that are set; new content is encoded and embedded again."""
-        vector = await self._vector(memory_id, changes)
+        vector, encoded = await self._read(memory_id, changes)
         work = partial(
             self._apply,
             memory_id=memory_id,
             changes=changes,
             vector=vector,
+            encoded=encoded,
             expected_version=expected_version,
             actor=actor,
         )
@@ -76,19 +80,27 @@ class Editor:
         if not await self._database.write(work, agent=self._agent_id):
             raise NotFound(f"no memory {memory_id} for agent {self._agent_id!r}")
 
-    async def _vector(self, memory_id: str, changes: MemoryChanges) -> NDArray[np.float32] | None:
+    async def _read(
+        self, memory_id: str, changes: MemoryChanges
+    ) -> tuple[NDArray[np.float32] | None, Encoded | None]:
+        """The vector of new content, when it can be made now, and what is known of it."""
         if changes.content is None:
-            return None
+            return None, None
         record = await self._database.read(
             memories.get, self._agent_id, memory_id, agent=self._agent_id
         )
+        encoded = await self._encode(changes.content, record.source)
         text = embedded_text(changes.content, record.source, record.timestamp)
         try:
             made = await self._embedder.embed_documents([text])
         except ProviderError:
-            return None
-        vector: NDArray[np.float32] = made[0]
-        return vector
+            return None, encoded
+        return made[0], encoded
+
+    async def _encode(self, content: str, source: str | None) -> Encoded:
+        if self._encoder is None:
+            return encode(content, source=source)
+        return (await self._encoder.encode([Passage(content, source)]))[0]
 
     def _apply(
         self,
@@ -97,13 +109,14 @@ class Editor:
         memory_id: str,
         changes: MemoryChanges,
         vector: NDArray[np.float32] | None,
+        encoded: Encoded | None,
         expected_version: int | None,
         actor: str | None,
     ) -> MemoryRecord:
         now = self._clock()
         record = memories.get(connection, self._agent_id, memory_id)
         memories.change(
-            connection, self._agent_id, memory_id, _columns(record, changes),
+            connection, self._agent_id, memory_id, _columns(record, changes, encoded),
             now=now, actor=actor, expected_version=expected_version,
         )  # fmt: skip
         if changes.links is not None:
@@ -132,10 +145,12 @@ class Editor:
         connection.execute(insert(embeddings), row)
 
 
-def _columns(record: MemoryRecord, changes: MemoryChanges) -> dict[str, Any]:
+def _columns(
+    record: MemoryRecord, changes: MemoryChanges, encoded: Encoded | None
+) -> dict[str, Any]:
     """The columns to set: the changes, and what follows from new content."""
     given = changes.model_dump(mode="python", exclude_unset=True, exclude={"links"})
-    columns = {**_encoded(record, changes), **given}
+    columns = {**_following(record, changes, encoded), **given}
     for name in ("tags", "entities", "keywords"):
         if columns.get(name) is not None:
             columns[name] = list(columns[name])
@@ -145,16 +160,18 @@ def _columns(record: MemoryRecord, changes: MemoryChanges) -> dict[str, Any]:
     return columns
 
 
-def _encoded(record: MemoryRecord, changes: MemoryChanges) -> dict[str, Any]:
+def _following(
+    record: MemoryRecord, changes: MemoryChanges, encoded: Encoded | None
+) -> dict[str, Any]:
+    """The columns that follow from others."""
     type_, kind = changes.type or record.type, changes.kind or record.kind
     content = changes.content if changes.content is not None else record.content
     follows: dict[str, Any] = {
         "digest": content_digest(type_, content),
         "fact_key": key_of(kind, record.facts),
     }
-    if changes.content is None:
+    if encoded is None:
         return follows
-    encoded = encode(content, source=record.source)
     updated = record.model_copy(update={"content": content})
     return {
         **follows,
@@ -164,5 +181,7 @@ def _encoded(record: MemoryRecord, changes: MemoryChanges) -> dict[str, Any]:
         "fact_key": key_of(kind, encoded.facts),
         "keywords": encoded.keywords,
         "token_count": count_tokens(content),
+        "encoder": encoded.encoder,
+        "fallback_reason": encoded.fallback_reason,
         "index_terms": index_terms(updated),
     }

@@ -13,7 +13,7 @@ from waypost.encode.facts import fact_key
 from waypost.encode.importance import estimate_importance
 from waypost.encode.routing import route
 from waypost.encode.terms import analyze, indexed_text
-from waypost.encode.text import encode
+from waypost.encode.text import Encoded, encode
 from waypost.model import Fact, MemoryRecord, NewMemory, Tier, new_id
 from waypost.model.memory import _Placed
 from waypost.model.vocabulary import FACT, TRUST_OF_ORIGIN, MemoryType
@@ -24,10 +24,12 @@ MAX_INDEXED_CHARACTERS = 200_000
 """Text beyond this is kept but not indexed word by word; it belongs in the content channel."""
 
 
-def prepare(new: NewMemory, agent_id: str, now: datetime) -> PreparedMemory:
-    """Encode one memory; its vector is still to come."""
-    encoded = encode(new.content, source=new.source)
-    type_, kind = _type_and_kind(new, encoded.facts)
+def prepare(
+    new: NewMemory, agent_id: str, now: datetime, encoded: Encoded | None = None
+) -> PreparedMemory:
+    """Make the record of one memory, encoded locally unless it is already; its vector follows."""
+    encoded = encoded or encode(new.content, source=new.source)
+    type_, kind = _type_and_kind(new, encoded)
     facts = encoded.facts if new.facts is None else new.facts
     timestamp = new.timestamp or now
     record = MemoryRecord.model_construct(
@@ -69,6 +71,8 @@ def prepare(new: NewMemory, agent_id: str, now: datetime) -> PreparedMemory:
         outcome=new.outcome,
         success=new.success,
         metadata=new.metadata,
+        encoder=encoded.encoder,
+        fallback_reason=encoded.fallback_reason,
         version=1,
         created_at=now,
         updated_at=now,
@@ -83,11 +87,13 @@ def prepare(new: NewMemory, agent_id: str, now: datetime) -> PreparedMemory:
     )
 
 
-def _type_and_kind(new: NewMemory, found: tuple[Fact, ...]) -> tuple[MemoryType, str]:
+def _type_and_kind(new: NewMemory, encoded: Encoded) -> tuple[MemoryType, str]:
     if new.type is not None and new.kind is not None:
         return new.type, new.kind
+    if new.kind is None and encoded.type is not None and encoded.kind is not None:
+        return new.type or encoded.type, encoded.kind
     type_, kind = route(
-        new.content, actions=new.actions, success=new.success, kind=new.kind, facts=found
+        new.content, actions=new.actions, success=new.success, kind=new.kind, facts=encoded.facts
     )
     return new.type or type_, new.kind or kind
 

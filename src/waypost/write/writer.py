@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waypost.embed.port import Embedder
+from waypost.encode.by_model import ModelEncoder, Passage
 from waypost.encode.interaction import split_interaction
+from waypost.encode.text import Encoded, encode
 from waypost.exceptions import DimensionMismatch, ProviderError
 from waypost.model import Interaction, LinkKind, MemoryLink, NewMemory, Stored
 from waypost.store import storing
@@ -41,24 +43,26 @@ class Writer:
         agent_id: str,
         *,
         clock: Callable[[], datetime],
+        encoder: ModelEncoder | None = None,
         on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._embedder = embedder
         self._agent_id = agent_id
         self._clock = clock
+        self._encoder = encoder
         self._on_waiting = on_waiting
 
     async def add(self, batch: Sequence[NewMemory], *, actor: str | None = None) -> list[Stored]:
         """Store a batch, all or nothing; the receipts come in its order."""
-        prepared = await self._prepare(batch)
+        prepared = await self._prepare(batch, await self._read(batch))
         return await self._store(prepared, actor=actor)
 
     async def add_interaction(
         self, interaction: Interaction, *, actor: str | None = None
     ) -> Stored:
         """Store an exchange and what follows from it: its facts and what worked."""
-        prepared = _linked(await self._prepare(_placed(interaction)))
+        prepared = _linked(await self._prepare_interaction(interaction))
         if interaction.idempotency_key is not None:
             prepared[0] = replace(
                 prepared[0],
@@ -73,9 +77,27 @@ class Writer:
             }
         )
 
-    async def _prepare(self, batch: Sequence[NewMemory]) -> list[PreparedMemory]:
+    async def _read(self, batch: Sequence[NewMemory]) -> list[Encoded] | None:
+        """What a model finds in the texts; None when none is asked and all is done locally."""
+        if self._encoder is None:
+            return None
+        return await self._encoder.encode([Passage(new.content, new.source) for new in batch])
+
+    async def _prepare_interaction(self, interaction: Interaction) -> list[PreparedMemory]:
+        local = split_interaction(interaction)
+        read = await self._read(local[:1])
+        if read is None or read[0].fallback_reason is not None:
+            flagged = None if read is None else [_flagged(new, read[0]) for new in local]
+            return await self._prepare(_placed(local, interaction), flagged)
+        memories = split_interaction(interaction, read[0].facts)
+        encoded = [read[0], *(_flagged(new, read[0]) for new in memories[1:])]
+        return await self._prepare(_placed(memories, interaction), encoded)
+
+    async def _prepare(
+        self, batch: Sequence[NewMemory], encoded: Sequence[Encoded] | None = None
+    ) -> list[PreparedMemory]:
         now = self._clock()
-        work = partial(_prepare_all, batch, self._agent_id, now)
+        work = partial(_prepare_all, batch, encoded, self._agent_id, now)
         prepared = work() if len(batch) <= PREPARE_IN_THREAD else await asyncio.to_thread(work)
         return await self._embed(prepared, batch)
 
@@ -136,17 +158,26 @@ class Writer:
         ]
 
 
-def _prepare_all(batch: Sequence[NewMemory], agent_id: str, now: datetime) -> list[PreparedMemory]:
-    return [prepare(new, agent_id, now) for new in batch]
+def _prepare_all(
+    batch: Sequence[NewMemory], encoded: Sequence[Encoded] | None, agent_id: str, now: datetime
+) -> list[PreparedMemory]:
+    found: Sequence[Encoded | None] = encoded or [None] * len(batch)
+    return [prepare(new, agent_id, now, one) for new, one in zip(batch, found, strict=True)]
 
 
-def _placed(interaction: Interaction) -> list[NewMemory]:
+def _flagged(new: NewMemory, read: Encoded) -> Encoded:
+    """A memory that follows from a text is encoded locally and says who read that text."""
+    local = encode(new.content, source=new.source)
+    return replace(local, encoder=read.encoder, fallback_reason=read.fallback_reason)
+
+
+def _placed(memories: Sequence[NewMemory], interaction: Interaction) -> list[NewMemory]:
     """The memories of an exchange, all where and when it happened."""
     place = {
         name: getattr(interaction, name)
         for name in ("task_id", "project_id", "run_id", "stage_id", "timestamp", "tags", "metadata")
     }
-    return [new.model_copy(update=place) for new in split_interaction(interaction)]
+    return [new.model_copy(update=place) for new in memories]
 
 
 def _text(item: PreparedMemory) -> str:
