@@ -140,6 +140,10 @@ class ContentContract:
         for attempt in (reading.store.store("x"), reading.store.clear()):
             with pytest.raises(Forbidden):
                 await attempt
+        result = await reading.own.store("what a tool of the sub-agent returned")
+        assert (await reading.store.get(result.content_id)).size == result.size
+        assert await reading.merge() == {}
+        assert len(await parent.query()) == 2
 
     async def test_an_isolated_sub_agent_leaks_nothing_until_merged(
         self, memory: MemoryManager
@@ -192,6 +196,30 @@ class ContentContract:
         assert run.ended_at is not None
         with pytest.raises(NotFound, match="it has steps 1 to 8"):
             await memory.runs.messages_at("run", 99)
+
+    async def test_the_step_at_which_a_result_was_first_shown_is_kept(
+        self, memory: MemoryManager
+    ) -> None:
+        recorder = memory.recorder("run")
+        await recorder.start()
+        channel = ContentChannel(memory.content("run"), recorder=recorder)
+        await several_steps(channel)
+        pages = (await channel.store.query(source="visit"))[::-1]
+        assert [page.first_shown_step for page in pages] == [2, 3, 4, 5, 6, 7, 8, None]
+        prompts = [e for e in await memory.runs.events("run") if e.kind == "prompt"]
+        assert [len(event.payload["shown"]) for event in prompts] == [0, 1, 1, 1, 1, 1, 1, 1]
+
+    async def test_replay_in_anthropics_style_gives_the_system_text_too(
+        self, memory: MemoryManager
+    ) -> None:
+        recorder = memory.recorder("run")
+        await recorder.start()
+        store = memory.content("run")
+        sent = await several_steps(ContentChannel(store, recorder=recorder, style="anthropic"))
+        for prompt in sent:
+            again = await memory.runs.prompt_at("run", prompt.step)
+            assert again.system == prompt.system
+            assert json.dumps(again.messages) == json.dumps(prompt.messages)
 
     async def test_a_run_survives_a_clear_for_audit(self, memory: MemoryManager) -> None:
         recorder = memory.recorder("run")

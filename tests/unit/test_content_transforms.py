@@ -81,6 +81,14 @@ def test_a_regex_gives_numbered_lines_and_their_context() -> None:
     assert [line[:3] for line in around] == ["49-", "50:", "51-"]
 
 
+def test_a_regex_searches_all_of_a_very_long_line() -> None:
+    text = json.dumps([{"id": f"item-{n}", "note": "x" * 50} for n in range(2000)])
+    for pattern in ("item-1999", "item-1[9]{3}"):
+        view = read(text, "filtered", regex=pattern)
+        assert "item-1999" in view.text
+        assert count_tokens(view.text) < 2000
+
+
 def test_a_regex_that_would_never_end_is_stopped() -> None:
     with pytest.raises(InvalidInput, match="took longer than"):
         read("a" * 40 + "b", "filtered", regex="(a+)+$")
@@ -109,6 +117,15 @@ def test_a_question_finds_the_passages_that_answer_it() -> None:
     view = read(text, "filtered", question="What was the name of the lighthouse keeper?")
     assert "Ingrid Solberg" in view.text
     assert count_tokens(view.text) < 400
+
+
+def test_a_question_to_a_web_page_is_answered_without_its_markup() -> None:
+    blocks = "".join(f"<p class='q{n}'>Nothing about ships in part {n}.</p>" for n in range(40))
+    page = f"<html><title>Ships</title><p>The <b>ferry</b> sank in 1911.</p>{blocks}</html>"
+    view = read(page, "filtered", question="When did the ferry sink?")
+    assert "The ferry sank in 1911." in view.text
+    assert "<" not in view.text
+    assert "part 39" not in view.text
 
 
 @pytest.mark.parametrize(

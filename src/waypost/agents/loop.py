@@ -83,6 +83,6 @@ class AgentLoop:
             task_id=parent.task_id,
             project_id=parent.project_id,
             parent=parent,
-            content=content.store,
+            content=content,
         )
         return await session.run()

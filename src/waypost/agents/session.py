@@ -7,28 +7,27 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from waypost.agents import delegation, payload
 from waypost.agents.enabled import record_failure
 from waypost.agents.outcome import RunResult, Stopped
+from waypost.agents.payload import UPDATE_PAYLOAD
 from waypost.agents.tools import Outcome, RunContext
 from waypost.chat.port import ChatReply
 from waypost.chat.port import ToolCall as RequestedCall
 from waypost.content.channel import ContentChannel
 from waypost.content.entries import ToolCall
 from waypost.content.policy import SHOW_EVERYTHING
-from waypost.content.sharing import Sharing, share
-from waypost.content.store import ContentStore
+from waypost.content.sharing import SharedContent
 from waypost.content.tool_schemas import openai_tools
 from waypost.content.tools import ToolExecutor
 from waypost.exceptions import Conflict, InvalidInput, ProviderError, WaypostError
-from waypost.model import Action, StageMemory, new_id
+from waypost.model import Action, StageMemory
 
 if TYPE_CHECKING:
     from waypost.agents.loop import AgentLoop
+    from waypost.memory import MemoryManager
 
 T = TypeVar("T")
-
-UPDATE_PAYLOAD = "update_payload"
-_ASK = "ask_"
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ class Session:
         task_id: str | None = None,
         project_id: str | None = None,
         parent: Session | None = None,
-        content: ContentStore | None = None,
+        content: SharedContent | None = None,
         with_payload: bool = False,
     ) -> None:
         self.agent = agent
@@ -56,17 +55,27 @@ class Session:
         self.project_id = project_id
         self.parent = parent
         self.settings = agent.configuration
-        self.content = content or agent.memory.content(shared.run_id)
+        self.content = content.own if content else agent.memory.content(shared.run_id)
         self.recorder = agent.memory.recorder(shared.run_id)
         self.channel = self._channel()
-        memory = agent.memory if self.settings.enable_memory else None
-        self.memory_tools = ToolExecutor(self.content, memory)
+        usable = content.store if content else self.content
+        self.memory_tools = ToolExecutor(usable, self.long_term)
         self.actions: list[Action] = []
         self.problems: list[str] = []
         self.degraded: list[str] = []
         self.merged: dict[str, str] = {}
         self.stage: StageMemory | None = None
         self.tokens_in = self.tokens_out = 0
+
+    @property
+    def long_term(self) -> MemoryManager | None:
+        """The memory of earlier runs: none when it is off, or is that of a parent that isolates."""
+        memory, parent = self.agent.memory, self.parent
+        if not self.settings.enable_memory:
+            return None
+        if parent is None or memory.agent_id != parent.agent.memory.agent_id:
+            return memory
+        return memory if parent.settings.share_memory_with_sub_agents and parent.long_term else None
 
     def _channel(self) -> ContentChannel:
         settings = self.settings
@@ -100,7 +109,10 @@ class Session:
         parent = self.parent.shared.run_id if self.parent else None
         await self._attempt(
             self.recorder.start(
-                self.settings.settings(), parent_run_id=parent, task_id=self.task_id
+                self.settings.settings()
+                | {"model": self.agent.chat.name, "tools": self._offered()},
+                parent_run_id=parent,
+                task_id=self.task_id,
             )
         )
         await self._open_stage()
@@ -133,10 +145,10 @@ class Session:
 
     async def _known(self) -> str:
         """What long-term memory holds about the goal; empty when it is off, silent or empty."""
-        if not self.settings.enable_memory:
+        if self.long_term is None:
             return ""
         package = await self._attempt(
-            self.agent.memory.get_relevant_context(
+            self.long_term.get_relevant_context(
                 self.goal,
                 self.task_id,
                 self.settings.context_tokens,
@@ -181,9 +193,11 @@ class Session:
     def _offered(self) -> list[dict[str, Any]]:
         offered = [tool.schema() for tool in self.agent.tools.values()]
         if self.with_payload:
-            offered.append(_UPDATE_PAYLOAD_SCHEMA)
-        offered += [_ask_schema(name, loop) for name, loop in self.agent.sub_agents.items()]
-        return offered + (openai_tools() if self.settings.enable_memory else [])
+            offered.append(payload.SCHEMA)
+        offered += delegation.schemas(self.agent.sub_agents)
+        if self.settings.enable_memory:
+            offered += openai_tools(with_memory=self.long_term is not None)
+        return offered
 
     async def _run_calls(self, reply: ChatReply) -> None:
         """Run every call of a message; each gets its result, whatever happens."""
@@ -221,46 +235,22 @@ class Session:
 
     async def _outcome(self, call: ToolCall, requested: RequestedCall) -> Outcome:
         if call.name == UPDATE_PAYLOAD and self.with_payload:
-            return self._update_payload(call)
-        name = call.name.removeprefix(_ASK)
-        if call.name.startswith(_ASK) and name in self.agent.sub_agents:
-            return await self._ask_sub_agent(name, str(call.arguments.get("task", "")))
+            return payload.update(self.shared.payload, call.arguments)
+        name = delegation.asked(call.name, self.agent.sub_agents)
+        if name is not None:
+            return await self._delegated(name, call.arguments.get("task"))
         tool = self.agent.tools.get(call.name)
         if tool is None:
             known = ", ".join(one["function"]["name"] for one in self._offered())
             return Outcome(f"Error: there is no tool {call.name!r}; there are {known}", True)
         return await tool.run(requested.arguments, self.shared)
 
-    def _update_payload(self, call: ToolCall) -> Outcome:
-        changes = call.arguments.get("changes")
-        if not isinstance(changes, dict) or not changes:
-            return Outcome("Error: changes is an object with the fields to set", True)
-        self.shared.payload.update(changes)
-        return Outcome(f"Payload updated: {', '.join(changes)}")
-
-    async def _ask_sub_agent(self, name: str, task: str) -> Outcome:
-        """Run a sub-agent on shared, read-only or isolated content; its answer is the result."""
-        if not task.strip():
-            return Outcome(f"Error: say what {name} is to do, in the argument task", True)
-        open_to_it = self.settings.share_memory_with_sub_agents
-        mode = self.settings.sharing if open_to_it else Sharing.ISOLATED
-        passed = None
-        if open_to_it and mode is Sharing.ISOLATED:
-            passed = await self.content.snapshot()
-        run_id = new_id()
-        content = await share(self.content, mode, run_id, snapshot=passed)
-        result = await self.agent.sub_agents[name].run_for(self, task, content, run_id=run_id)
-        self.tokens_in += result.tokens_in
-        self.tokens_out += result.tokens_out
-        self.degraded += result.degraded
-        if open_to_it:
-            self.merged |= await content.merge()
-        else:
-            await content.drop()
-        if not result.succeeded:
-            reasons = "; ".join(result.problems) or result.stopped.value
-            return Outcome(f"Error: {name} did not finish ({reasons}). {result.answer}", True)
-        return Outcome(result.answer)
+    async def _delegated(self, name: str, task: Any) -> Outcome:
+        try:
+            return await delegation.ask(self, name, task)
+        except WaypostError as error:
+            self.degraded.append(str(error))
+            return Outcome(f"Error: {name} could not be given content: {error}", True)
 
     async def _note(self, call: ToolCall, outcome: Outcome) -> None:
         text = outcome.content if isinstance(outcome.content, str) else None
@@ -275,16 +265,12 @@ class Session:
         )
         if outcome.is_error:
             self.problems.append(f"{call.name}: {short}")
-            if self.settings.enable_memory:
-                await self._attempt(
-                    record_failure(
-                        self.agent.memory,
-                        short or "",
-                        doing=self.goal,
-                        tool=call.name,
-                        task_id=self.task_id,
-                    )
-                )
+            await self._record_failure(call.name, (short or "").removeprefix("Error: "))
+
+    async def _record_failure(self, tool: str, message: str) -> None:
+        if self.long_term is not None:
+            where = {"tool": tool, "task_id": self.task_id}
+            await self._attempt(record_failure(self.long_term, message, doing=self.goal, **where))
 
     async def _finish(self, answer: str, stopped: Stopped) -> None:
         facts = {"stopped": stopped.value, "problems": self.problems}
@@ -324,31 +310,3 @@ def _readable(call: RequestedCall) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {"unreadable": call.arguments}
     return value if isinstance(value, dict) else {"value": value}
-
-
-_UPDATE_PAYLOAD_SCHEMA: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": UPDATE_PAYLOAD,
-        "description": "Set fields of the payload, which is what this run returns.",
-        "parameters": {
-            "type": "object",
-            "properties": {"changes": {"type": "object", "description": "Fields and values."}},
-            "required": ["changes"],
-            "additionalProperties": False,
-        },
-    },
-}
-
-
-def _ask_schema(name: str, loop: AgentLoop) -> dict[str, Any]:
-    purpose = loop.configuration.instructions.split("\n")[0][:200]
-    parameters = {
-        "type": "object",
-        "properties": {"task": {"type": "string", "description": "What it is to do, in full."}},
-        "required": ["task"],
-        "additionalProperties": False,
-    }
-    description = f"Ask the agent {name} to do a part of the work. It says of itself: {purpose}"
-    function = {"name": _ASK + name, "description": description, "parameters": parameters}
-    return {"type": "function", "function": function}

@@ -13,7 +13,7 @@ from waypost.cli.output import print_json, results
 from waypost.cli.session import with_memory
 
 if TYPE_CHECKING:
-    from waypost.content.runs import Run, RunEvent
+    from waypost.content.runs import Run, RunEvent, SentPrompt
     from waypost.memory import MemoryManager
 
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
@@ -81,16 +81,22 @@ def replay(
     url: Url = None,
     agent: Agent = None,
 ) -> None:
-    """Print exactly what the model was sent: one JSON message list per line, a line per step."""
+    """Print exactly what the model was sent: one JSON message list per line, a line per step.
 
-    async def read(memory: MemoryManager) -> list[Any]:
-        steps = [step]
+    In Anthropic's style, where the system text is apart, a line is an object with system and
+    messages.
+    """
+
+    async def read(memory: MemoryManager) -> list[SentPrompt]:
+        steps: list[int | None] = [step]
         if step is None:
             steps = [e.step for e in await memory.runs.events(run_id) if e.kind == "prompt"]
-        return [await memory.runs.messages_at(run_id, one) for one in steps]
+        return [await memory.runs.prompt_at(run_id, one) for one in steps]
 
-    for messages in with_memory(read, url=url, agent=agent):
-        sys.stdout.write(json.dumps(messages, ensure_ascii=False) + "\n")
+    for sent in with_memory(read, url=url, agent=agent):
+        whole = {"system": sent.system, "messages": sent.messages}
+        line = json.dumps(whole if sent.system else sent.messages, ensure_ascii=False)
+        sys.stdout.write(line + "\n")
 
 
 def _headline(run: Run) -> str:
@@ -103,8 +109,11 @@ def _headline(run: Run) -> str:
 def _told(event: RunEvent) -> str:
     facts = event.payload
     if event.kind == "prompt":
-        compacted = ", ".join(facts.get("compacted", ()))
-        return f"{facts['tokens']:,} tokens" + (f"; compacted {compacted}" if compacted else "")
+        told = [f"{facts['tokens']:,} tokens"]
+        for what in ("shown", "compacted"):
+            if facts.get(what):
+                told.append(f"{what} {', '.join(facts[what])}")
+        return "; ".join(told)
     if event.kind == "stored":
         what = f"{facts['content_id']} {facts['kind']} from {facts['source']}"
         return f"{what}, {facts['size']:,} bytes, {facts['tokens']:,} tokens"

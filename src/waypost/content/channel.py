@@ -127,6 +127,8 @@ class ContentChannel:
     async def prompt(self) -> Prompt:
         """The list for the next step, recorded as it is sent."""
         prompt = self.conversation.prompt()
+        if prompt.shown:
+            await self._attempt(self.store.mark_shown(prompt.shown, prompt.step))
         if self.recorder:
             await self._attempt(self.recorder.record_prompt(prompt))
         return prompt

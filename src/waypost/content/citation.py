@@ -18,16 +18,21 @@ from waypost.tokens import count_tokens
 CITATION_TOKENS = 160
 _SHORTEST = 24
 _TELLING = 100
-_NAMES = 100
+_MANY_NAMES = 30
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A citation as text, and the one-line form used once its step is folded away."""
+    """A citation as text, and what is left of it once its step is folded away.
+
+    ``line`` says what it is in a few words; ``names`` are those of its names that the line leaves
+    out, the rarest first.
+    """
 
     content_id: str
     text: str
     line: str
+    names: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -48,7 +53,9 @@ def cite(
     room = max(tokens - count_tokens(head) - 1, 0)
     body, _ = digest(result, material, room)
     text = f"{head}\n{body}" if body else head
-    return Citation(content_id, text, brief(content_id, result, material))
+    line = brief(content_id, result, material)
+    names = tuple(name for name in mentions(material.text, _MANY_NAMES) if name not in line)
+    return Citation(content_id, text, line, names)
 
 
 def heading(content_id: str, compacted: Compacted, material: Material, token_count: int) -> str:
@@ -62,12 +69,9 @@ def heading(content_id: str, compacted: Compacted, material: Material, token_cou
 
 
 def brief(content_id: str, compacted: Compacted, material: Material) -> str:
-    """One line: the id, what it is, its most telling words, and names that these leave out."""
+    """One line: the id, what it is, and its most telling words."""
     telling = clip(compacted.title or next(iter(compacted.lines), ""), _TELLING)
-    names = [name for name in mentions(material.text, 30) if name not in telling]
-    listed = clip(", ".join(names), _NAMES) if names else ""
-    line = f"[{content_id}] {compacted.what}, {readable_size(material.size)}: {telling}"
-    return f"{line}; {listed}" if listed else line
+    return f"[{content_id}] {compacted.what}, {readable_size(material.size)}: {telling}"
 
 
 def worth_citing(tokens: int, citation: Citation) -> bool:

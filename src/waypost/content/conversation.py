@@ -34,13 +34,18 @@ from waypost.exceptions import InvalidInput
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the model is sent at one step. ``compacted`` names the items cited since the last."""
+    """What the model is sent at one step.
+
+    ``shown`` names the results that are in it for the first time, ``compacted`` the items that
+    are cited or folded since the step before.
+    """
 
     step: int
     messages: list[Message]
     system: str
     tokens: int
     compacted: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 @dataclass
@@ -131,6 +136,7 @@ class Conversation:
             system_text(pieces) if self.style == "anthropic" else "",
             sum(piece.tokens for piece in pieces),
             self._newly_compacted(before),
+            self._newly_shown(),
         )
 
     @property
@@ -183,7 +189,7 @@ class Conversation:
         entry, age = shown.entry, self.step - shown.born - 1
         if isinstance(entry, Returned):
             return self._wanted_of_result(entry, age)
-        old = self.policy.fold_after is not None and age >= self.policy.fold_after
+        old = self.policy.own_steps is not None and age >= self.policy.own_steps
         own = isinstance(entry, Called) or entry.role == "assistant"
         if not (old and own and entry.citation):
             return Form.FULL
@@ -279,6 +285,15 @@ class Conversation:
 
     def _forms(self) -> list[Form]:
         return [shown.form for shown in self._shown]
+
+    def _newly_shown(self) -> tuple[str, ...]:
+        return tuple(
+            shown.entry.citation.content_id
+            for shown in self._shown
+            if isinstance(shown.entry, Returned)
+            and shown.entry.citation
+            and shown.born == self.step - 1
+        )
 
     def _newly_compacted(self, before: list[Form]) -> tuple[str, ...]:
         return tuple(

@@ -2,7 +2,8 @@
 
 A pattern without repetition takes time linear in the text and runs here. Any other may
 backtrack without end, which Python cannot interrupt, so it runs in a child process that is
-ended after ``seconds``. Lines are cut to a fixed length before they are matched.
+ended after ``seconds``. A very long line (JSON is often a single one) is searched in pieces that
+overlap, and what matches is the piece.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Iterable, Iterator
 from waypost.exceptions import InvalidInput
 
 LONGEST_PATTERN = 1000
-LONGEST_LINE = 5000
+LONGEST_LINE = 2000
+_OVERLAP = 200
 _REPEATS = re.compile(r"[*+{?]")
 _BATCH_CHARACTERS = 4_000_000
 _CHILD = """
@@ -35,16 +37,13 @@ def matching_lines(
     """Yield ``(line number from 1, line)`` for the lines in which the pattern is found."""
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
     compiled = compile_pattern(pattern, flags)
-    first = 1
-    for batch in _batches(lines):
-        cut = [line[:LONGEST_LINE] for line in batch]
+    for batch in _batches(_pieces(lines)):
+        texts = [text for _, text in batch]
         if _REPEATS.search(pattern):
-            found = _search_in_child(pattern, int(flags), cut, seconds)
+            found = _search_in_child(pattern, int(flags), texts, seconds)
         else:
-            found = [place for place, line in enumerate(cut) if compiled.search(line)]
-        for place in found:
-            yield first + place, batch[place]
-        first += len(batch)
+            found = [place for place, text in enumerate(texts) if compiled.search(text)]
+        yield from (batch[place] for place in found)
 
 
 def compile_pattern(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
@@ -57,12 +56,23 @@ def compile_pattern(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern
         raise InvalidInput(f"{pattern[:80]!r} is not a regular expression: {error}") from None
 
 
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; a long one as overlapping pieces of the same number."""
+    step = LONGEST_LINE - _OVERLAP
+    for number, line in enumerate(lines, 1):
+        if len(line) <= LONGEST_LINE:
+            yield number, line
+            continue
+        for start in range(0, len(line) - _OVERLAP, step):
+            yield number, line[start : start + LONGEST_LINE]
+
+
+def _batches(pieces: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    batch: list[tuple[int, str]] = []
     size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
+    for number, text in pieces:
+        batch.append((number, text))
+        size += len(text)
         if size >= _BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0

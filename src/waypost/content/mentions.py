@@ -25,12 +25,17 @@ def mentions(text: str, limit: int = 40) -> list[str]:
     counts: Counter[str] = Counter()
     for match in _TOKEN.finditer(text):
         name = match.group().rstrip(_TRAILING)
-        if is_identifier(name):
+        if is_identifier(name) and not _is_key(text, match.end()):
             counts[name] += 1
             if len(counts) >= 20_000:
                 break
     ranked = sorted(counts.items(), key=lambda pair: (_is_number(pair[0]), min(pair[1], 4)))
     return [name for name, _ in ranked[:limit]]
+
+
+def _is_key(text: str, end: int) -> bool:
+    """Keys of JSON are the same in every answer of a tool; their values are what is used again."""
+    return text[end : end + 2] == '":'
 
 
 def _is_number(name: str) -> bool:

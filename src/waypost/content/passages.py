@@ -13,6 +13,7 @@ from waypost.encode.terms import analyze
 
 _PASSAGE_CHARACTERS = 600
 _CANDIDATES = 200
+_LEAST_SHARE = 0.5
 _WORD = re.compile(r"\w{2,40}")
 
 
@@ -25,7 +26,10 @@ class Passage:
 
 
 def best_passages(question: str, lines: Iterable[str], count: int = 8) -> list[Passage]:
-    """The ``count`` passages that share the rarest words with the question, in rank order."""
+    """The passages that share the rarest words with the question, in rank order.
+
+    At most ``count``, and none that weighs less than half of the best.
+    """
     beginnings = _beginnings(question)
     frequency: Counter[str] = Counter()
     heap: list[tuple[int, int, Passage, frozenset[str]]] = []
@@ -90,4 +94,4 @@ def _ranked(
 
     scored = [(weight(shared), passage) for _, _, passage, shared in heap if shared]
     scored.sort(key=lambda pair: (-pair[0], pair[1].line))
-    return [passage for _, passage in scored]
+    return [passage for score, passage in scored if score >= _LEAST_SHARE * scored[0][0]]

@@ -1,7 +1,8 @@
 """When a result stops being shown in full, and when old steps become one line.
 
 The default: a result is shown in full on the next step and cited from then on; errors and
-pinned results stay; steps older than a few become one line each. Changes are made in batches:
+pinned results stay; the agent's own long texts are cut, and steps older than a few become one line
+each, with the id to open them by. Changes are made in batches:
 nothing is rewritten until it saves enough, so between two batches each prompt only grows at its
 end and the provider's prompt cache stays warm.
 """
@@ -44,10 +45,11 @@ class Policy:
     ``kinds`` gives tools (by name) or kinds of content ("web page", "log", …) their own rule.
     Results of up to ``small_tokens`` stay as they are. Longer than ``show_tokens``, a result is
     shown as its two ends from the start. Errors stay, up to ``error_tokens`` of each.
-    ``fold_after`` is the age in steps at which a whole exchange becomes one line (None: never),
-    ``own_tokens`` what is left of the agent's own older texts, ``record_lines`` how many such
-    lines are kept (older ones are found with query_memory). ``batch_tokens`` must be saved
-    before anything is rewritten. ``budget_tokens`` bounds the whole prompt exactly.
+    The agent's own texts and arguments stay whole for ``own_steps`` steps (None: always), then
+    ``own_tokens`` of each are left. ``fold_after`` is the age in steps at which a whole exchange
+    becomes one line (None: never), ``record_lines`` how many such lines are kept (older ones are
+    found with query_memory). ``batch_tokens`` must be saved before anything is rewritten.
+    ``budget_tokens`` bounds the whole prompt exactly.
     """
 
     rule: Rule = field(default_factory=Rule)
@@ -56,10 +58,11 @@ class Policy:
     show_tokens: int = 4000
     citation_tokens: int = 160
     error_tokens: int = 300
+    own_steps: int | None = 1
+    own_tokens: int = 40
     fold_after: int | None = 2
-    own_tokens: int = 50
     record_lines: int = 120
-    batch_tokens: int = 200
+    batch_tokens: int = 120
     budget_tokens: int | None = None
 
     def rule_for(self, source: str, kind: str) -> Rule:
@@ -70,5 +73,5 @@ class Policy:
         return min(self.citation_tokens, max(80, tokens // 3))
 
 
-SHOW_EVERYTHING = Policy(rule=Rule(Show.ALWAYS), fold_after=None, show_tokens=10**9)
+SHOW_EVERYTHING = Policy(rule=Rule(Show.ALWAYS), own_steps=None, fold_after=None, show_tokens=10**9)
 """The conversation as it is without the channel."""

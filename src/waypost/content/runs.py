@@ -50,6 +50,14 @@ class RunEvent(Value):
     at: UtcTime
 
 
+class SentPrompt(Value):
+    """What the model was sent at one step; ``system`` is apart in Anthropic's style only."""
+
+    step: int
+    messages: list[Message]
+    system: str = ""
+
+
 class RunRecorder:
     """Appends to one run. It begins with :meth:`start`."""
 
@@ -95,8 +103,14 @@ class RunRecorder:
     async def record_prompt(self, prompt: Prompt) -> None:
         """Keep what the model is sent at this step, exactly."""
         same = _same_beginning(self._last, prompt.messages)
-        facts = {"same": same, "tokens": prompt.tokens, "compacted": list(prompt.compacted)}
-        event = self._event(PROMPT, prompt.step, facts | {"system": prompt.system})
+        facts = {
+            "same": same,
+            "tokens": prompt.tokens,
+            "shown": list(prompt.shown),
+            "compacted": list(prompt.compacted),
+            "system": prompt.system,
+        }
+        event = self._event(PROMPT, prompt.step, facts)
         await self._write(_append_prompt, event, prompt.messages[same:])
         self._last = prompt.messages
 
@@ -132,8 +146,12 @@ class RunReader:
 
     async def messages_at(self, run_id: str, step: int | None = None) -> list[Message]:
         """The message list sent at a step, by default the last."""
+        return (await self.prompt_at(run_id, step)).messages
+
+    async def prompt_at(self, run_id: str, step: int | None = None) -> SentPrompt:
+        """All that was sent at a step, by default the last."""
         return await self.database.read(
-            _messages_at, self.agent_id, run_id, step, agent=self.agent_id
+            _prompt_at, self.agent_id, run_id, step, agent=self.agent_id
         )
 
 
@@ -227,9 +245,7 @@ def _text(connection: Connection, agent_id: str, digest: str) -> str:
     return blobs.whole(connection, agent_id, digest).decode("utf-8", "surrogatepass")
 
 
-def _messages_at(
-    connection: Connection, agent_id: str, run_id: str, step: int | None
-) -> list[Message]:
+def _prompt_at(connection: Connection, agent_id: str, run_id: str, step: int | None) -> SentPrompt:
     rows = connection.execute(
         select(run_events.c.step, run_events.c.payload)
         .where(
@@ -249,7 +265,8 @@ def _messages_at(
             steps = f"it has steps {rows[0].step} to {rows[-1].step}" if rows else "it has none"
             wanted = "" if step is None else f" {step}"
             raise NotFound(f"run {run_id!r} has no step{wanted}; {steps}", run_id=run_id)
-    return [_unpacked(connection, agent_id, one) for one in packed]
+    messages = [_unpacked(connection, agent_id, one) for one in packed]
+    return SentPrompt(step=row.step, messages=messages, system=row.payload["system"])
 
 
 def _events(connection: Connection, agent_id: str, run_id: str) -> list[RunEvent]:

@@ -1,8 +1,11 @@
 """Content for sub-agents: shared, read-only or isolated.
 
-*Shared*: the sub-agent works on the parent's run itself. *Read-only*: it sees the parent's content
-and may store nothing. *Isolated*: it has a run of its own that starts empty, or with a snapshot
-that the parent chose to pass; the parent sees nothing of it until the changes are merged.
+*Shared*: the sub-agent works on the parent's run itself. *Read-only*: it sees what the parent has
+stored and may add nothing to it. *Isolated*: it starts empty, or with a snapshot that the parent
+chose to pass; the parent sees nothing of it until the changes are merged.
+
+Under the last two the results of the sub-agent's own tools go to a run of its own, ``own``, so that
+they can be shown once and cited like any others.
 """
 
 from __future__ import annotations
@@ -23,10 +26,14 @@ class Sharing(StrEnum):
 
 @dataclass(frozen=True)
 class SharedContent:
-    """What a sub-agent was given. End it with ``merge`` or ``drop``."""
+    """What a sub-agent was given. End it with ``merge`` or ``drop``.
+
+    ``store`` is what it may use knowingly, ``own`` where the results of its tools are kept.
+    """
 
     parent: ContentStore
     store: ContentStore
+    own: ContentStore
     sharing: Sharing
     passed: ContentSnapshot | None = None
 
@@ -43,9 +50,9 @@ class SharedContent:
         return await self.parent.adopt(snapshot.model_copy(update={"items": made}))
 
     async def drop(self) -> None:
-        """Forget what an isolated sub-agent stored; its audit trail stays."""
-        if self.sharing is Sharing.ISOLATED:
-            await self.store.clear()
+        """Forget what is in the sub-agent's own run; its audit trail stays."""
+        if self.sharing is not Sharing.SHARED:
+            await self.own.clear()
 
 
 async def share(
@@ -55,15 +62,20 @@ async def share(
     *,
     snapshot: ContentSnapshot | None = None,
 ) -> SharedContent:
-    """Give a sub-agent content. ``run_id`` names its own run, used when it is isolated."""
+    """Give a sub-agent content. ``run_id`` names its own run, used unless it works on the parent's.
+
+    ``snapshot`` is what an isolated one starts with; a read-only one has all of the parent's.
+    """
     mode = Sharing(sharing)
     if mode is Sharing.SHARED:
-        return SharedContent(parent, parent, mode)
-    if mode is Sharing.READ_ONLY:
-        return SharedContent(parent, parent.read_only(), mode)
+        return SharedContent(parent, parent, parent, mode)
     if run_id == parent.run_id:
-        raise InvalidInput(f"an isolated sub-agent needs a run of its own, not {run_id!r}")
-    store = ContentStore(parent.database, parent.agent_id, run_id, clock=parent.clock)
-    if snapshot is not None:
-        await store.restore(snapshot)
-    return SharedContent(parent, store, mode, snapshot)
+        raise InvalidInput(
+            f"a sub-agent that is {mode.value} needs a run of its own, not {run_id!r}"
+        )
+    own = ContentStore(parent.database, parent.agent_id, run_id, clock=parent.clock)
+    passed = await parent.snapshot() if mode is Sharing.READ_ONLY else snapshot
+    if passed is not None:
+        await own.restore(passed)
+    usable = own.read_only() if mode is Sharing.READ_ONLY else own
+    return SharedContent(parent, usable, own, mode, passed)

@@ -15,9 +15,10 @@ _FOLD_HEAD = "(Earlier steps, from the memory; open an id with retrieve_from_mem
 _NEXT_FOLD_HEAD = "(Earlier steps)"
 
 WORTH_CUTTING = 24
-_WORDS = 140
-_ARGUMENTS = 120
-_OUTCOME = 170
+_WORDS = 100
+_ARGUMENTS = 100
+_OUTCOME = 120
+_NAMES = 60
 
 
 def piece_of(entry: Entry, form: Form, policy: Policy) -> Piece:
@@ -99,7 +100,7 @@ def fold_message(entries: Sequence[Entry], most: int, *, first: bool = True) -> 
     results = {entry.call_id: entry for entry in entries if isinstance(entry, Returned)}
     for entry in entries:
         if isinstance(entry, Called):
-            lines += _exchange_lines(entry, results)
+            lines += _exchange_lines(entry, results, "\n".join(lines))
         elif isinstance(entry, Said):
             lines.append(f"- {clip(entry.text, _WORDS)}")
     left_out = len(lines) - most
@@ -109,10 +110,14 @@ def fold_message(entries: Sequence[Entry], most: int, *, first: bool = True) -> 
     return "\n".join(head + lines[max(left_out, 0) :])
 
 
-def _exchange_lines(entry: Called, results: dict[str, Returned]) -> list[str]:
+def _exchange_lines(entry: Called, results: dict[str, Returned], before: str) -> list[str]:
     where = f" [{entry.citation.content_id}]" if entry.citation else ""
     said = f"“{clip(entry.text, _WORDS)}” " if entry.text.strip() else ""
-    lines = [f"- {said}{_call_text(call)}{_outcome(results.get(call.id))}" for call in entry.calls]
+    lines: list[str] = []
+    for call in entry.calls:
+        line = f"- {said}{_call_text(call)}"
+        lines.append(line + _outcome(results.get(call.id), f"{before}\n{line}"))
+        before, said = f"{before}\n{lines[-1]}", ""
     if lines and (len(entry.text) > _WORDS or _arguments_length(entry) > _ARGUMENTS):
         lines[0] += where
     return lines
@@ -126,9 +131,12 @@ def _call_text(call: ToolCall) -> str:
     return f"{call.name}({clip(call.arguments_text.strip('{}'), _ARGUMENTS)})"
 
 
-def _outcome(result: Returned | None) -> str:
+def _outcome(result: Returned | None, before: str) -> str:
+    """What came back: short texts as they are, else the citation's line and its new names."""
     if result is None:
         return ""
     if result.citation is None or len(result.text) <= _WORDS:
         return f" → {clip(result.text, _OUTCOME)}"
-    return f" → {clip(result.citation.line, _OUTCOME)}"
+    line = f" → {clip(result.citation.line, _OUTCOME)}"
+    names = [name for name in result.citation.names if name not in before]
+    return f"{line}; {clip(', '.join(names), _NAMES)}" if names else line

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from waypost.content.compaction import compact, digest
+from waypost.content.compaction import choose, compact, digest
 from waypost.content.guarded_regex import matching_lines
 from waypost.content.json_text import MAX_LOADED, keys_at, load_json, select
+from waypost.content.markup import page_text
 from waypost.content.material import Material
 from waypost.content.passages import best_passages
 from waypost.content.tables import read_table
@@ -330,12 +331,20 @@ def _by_columns(source: Source, params: FilterParams) -> View:
 
 
 def _by_question(source: Source, params: FilterParams) -> View:
-    found = best_passages(params.question or "", source.lines(), min(params.limit, 8))
+    lines, unit = _readable_lines(source)
+    found = best_passages(params.question or "", lines, min(params.limit, 8))
     if not found:
         return View("", False, "no passage shares a word with the question; try summary or regex")
     kept = sorted(found)
-    text = "\n\n".join(f"[line {passage.line}] {passage.text}" for passage in kept)
+    text = "\n\n".join(f"[{unit} {passage.line}] {passage.text}" for passage in kept)
     return View(text, True, f"{len(kept)} passages")
+
+
+def _readable_lines(source: Source) -> tuple[Iterable[str], str]:
+    """The lines to look for an answer in: of a web page its blocks of text, without the markup."""
+    if source.characters <= MAX_LOADED and choose(source.material).name == "web page":
+        return page_text(source.text(MAX_LOADED)).split("\n"), "block"
+    return source.lines(), "line"
 
 
 _READERS: dict[TransformType, Callable[[Source, Any], View]] = {

@@ -1,0 +1,1 @@
+"""A research agent over local pages."""
