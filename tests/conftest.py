@@ -176,5 +176,7 @@ def s3_url(s3: S3, monkeypatch: pytest.MonkeyPatch) -> str:
 def waypost(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> CommandLine:
-    """The command line, on a memory file of the test's own."""
-    return command_line(capsys, monkeypatch, str(tmp_path / "memory.db"))
+    """The command line, on an empty memory of the test's own."""
+    file = tmp_path / "memory.db"
+    file.touch()
+    return command_line(capsys, monkeypatch, str(file))

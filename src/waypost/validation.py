@@ -64,6 +64,12 @@ def _sentence(model: type[BaseModel], problem: dict[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         known = ", ".join(sorted(model.model_fields))
         return f"{place!r} is not a field of {model.__name__}; known are {known}"
+    if problem["type"] == "enum":
+        place = place.removesuffix(".0")
+        expected = str(problem["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
+        return f"{place}: {problem['input']!r} is not one of {expected}"
+    if problem["type"] == "string_pattern_mismatch":
+        return f"{place}: {problem['input']!r} is no name; use lower-case letters, digits and _"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import pytest
 
@@ -44,8 +45,74 @@ def test_recall_as_json_is_one_document_without_vectors(remembered: CommandLine)
     assert "embedding" not in answer["memories"][0]["memory"]
 
 
-def test_recall_says_so_when_nothing_was_found(waypost: CommandLine) -> None:
-    assert "Nothing found" in waypost("recall", "anything").out
+def test_recall_says_so_when_nothing_was_found(remembered: CommandLine) -> None:
+    assert "Nothing found" in remembered("recall", "anything", "--tag", "none").out
+
+
+@pytest.mark.parametrize(
+    "command", ["recall x", "list", "stats", "context x", "export", "prune -y", "reembed local"]
+)
+def test_only_storing_makes_a_memory(waypost: CommandLine, tmp_path: Path, command: str) -> None:
+    missing = tmp_path / "missing.db"
+    outcome = waypost(*command.split(), "--db", missing)
+    assert outcome.code == 3
+    assert "`waypost remember` makes one" in outcome.err
+    assert not missing.exists()
+
+
+def test_recall_and_list_take_every_filter(waypost: CommandLine) -> None:
+    waypost("remember", "The crawler of Lisbon broke", "--tag", "bug", "--project", "web",
+            "--when", "2026-03-02T09:00Z", "--importance", "0.9")  # fmt: skip
+    waypost("remember", "The crawler is slow", "--when", "2026-04-01T09:00Z", "--importance", "0.1")
+    common = (
+        ("--tag", "bug"),
+        ("--tier", "project"),
+        ("--until", "2026-03-03T00:00Z"),
+        ("--since", "2026-03-01T00:00Z", "--until", "2026-03-03T00:00Z"),
+        ("--where", '{"importance": {"$gte": 0.5}}'),
+    )
+    for options in (*common, ("--entity", "Lisbon"), ("--keyword", "lisbon")):
+        found = waypost("recall", "crawler", "--json", *options).json["memories"]
+        assert ["broke" in item["memory"]["content"] for item in found] == [True], options
+    for options in common:
+        (record,) = waypost("list", "--json", *options).json
+        assert "broke" in record["content"], options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("recall", "x", "--where", "{"), "--where is not JSON"),
+        (("list", "--where", "[]"), "JSON object"),
+        (("list", "--where", '{"colour": 1}'), "no field 'colour'"),
+        (("recall", "x", "--as-of", "2026-01-01"), "write it as 2026-01-01T00:00Z"),
+        (("recall", "x", "--type", "eternal"), "'eternal' is not one of working"),
+        (("recall", "x", "--half-life", "0"), "half_life_hours"),
+        (("remember", "x", "--kind", "Bad Kind"), "lower-case letters"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(
+    waypost: CommandLine, arguments: tuple[str, ...], complaint: str
+) -> None:
+    outcome = waypost(*arguments)
+    assert outcome.code == 2
+    assert complaint in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_history_of_an_unknown_memory_is_an_error(waypost: CommandLine) -> None:
+    assert waypost("history", "01a1e165-eb3f-7000-bb16-a8b0c7a4797d").code == 3
+
+
+def test_ids_can_be_copied_from_a_narrow_terminal(
+    remembered: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (newest,) = remembered("list", "--limit", "1", "--json").json
+    monkeypatch.setenv("COLUMNS", "44")
+    assert newest["memory_id"] in remembered("list").out
+    out = remembered("recall", "disk full", "-k", "1", "--why").out
+    assert newest["memory_id"] in "".join(out.split())
+    assert all(f"{factor} " in out for factor in ("relevance", "criticality"))
 
 
 def test_recall_can_be_narrowed_to_a_kind(remembered: CommandLine) -> None:

@@ -23,6 +23,7 @@ def test_doctor_finds_a_healthy_memory_healthy(waypost: CommandLine) -> None:
 
 
 def test_doctor_does_not_create_the_memory(waypost: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "memory.db").unlink()
     assert waypost("doctor").code == 0
     assert states(waypost)["memory"] == "note"
     assert not (tmp_path / "memory.db").exists()

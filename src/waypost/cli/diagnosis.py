@@ -10,10 +10,10 @@ import importlib.util
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from waypost import __version__, settings
+from waypost.cli.session import is_missing_file
 from waypost.engine import Engine
 from waypost.exceptions import ProviderError, WaypostError
 from waypost.store import vectors
@@ -84,11 +84,6 @@ async def memory_findings(configured: settings.Settings) -> AsyncIterator[Findin
             yield await queue_finding(engine)
     except WaypostError as error:
         yield Finding("memory", "problem", error.message, "check WAYPOST_URL and WAYPOST_EMBEDDER")
-
-
-def is_missing_file(url: str) -> bool:
-    path = url.removeprefix("sqlite:///")
-    return "://" not in path and path != ":memory:" and not Path(path).expanduser().exists()
 
 
 async def contents_finding(engine: Engine, agent: str) -> Finding:

@@ -34,6 +34,22 @@ Tags = Annotated[
 ]
 
 
+Tier = Annotated[
+    str | None, typer.Option("--tier", help="task, project or global.", show_default=False)
+]
+Since = Annotated[
+    str | None,
+    typer.Option(help="Only from this time on, as 2026-03-05T09:40Z.", show_default=False),
+]
+Until = Annotated[str | None, typer.Option(help="Only before this time.", show_default=False)]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        help='A filter as JSON, such as \'{"importance": {"$gte": 0.5}}\'.', show_default=False
+    ),
+]
+
+
 def print_version(wanted: bool) -> None:
     if wanted:
         from waypost import __version__

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from waypost.cli.options import Agent, AsJson, Kinds, Project, Tags, Task, Url
-from waypost.cli.output import print_json, results
+from waypost.cli.options import (
+    Agent,
+    AsJson,
+    Kinds,
+    Project,
+    Since,
+    Tags,
+    Task,
+    Tier,
+    Until,
+    Url,
+    Where,
+)
+from waypost.cli.output import messages, print_json, results
 from waypost.cli.session import with_memory
 from waypost.cli.writing import moment
+from waypost.exceptions import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from waypost.model import HistoryEntry, MemoryRecord
+    from waypost.memory import MemoryManager
+    from waypost.model import HistoryEntry, MemoryRecord, Recall, Weights
 
 Types = Annotated[
     list[str] | None,
@@ -37,7 +52,23 @@ def recall(
     types: Types = None,
     task: Task = None,
     project: Project = None,
+    tier: Tier = None,
     tags: Tags = None,
+    entities: Annotated[
+        list[str] | None,
+        typer.Option("--entity", help="Only what names this.", show_default=False),
+    ] = None,
+    keywords: Annotated[
+        list[str] | None,
+        typer.Option("--keyword", help="Only what has this keyword.", show_default=False),
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    where: Where = None,
+    half_life: Annotated[
+        float | None,
+        typer.Option(help="Hours in which recency halves.", show_default=False),
+    ] = None,
     as_of: Annotated[
         str | None,
         typer.Option(help="What held at this time, as 2026-03-05T09:40Z.", show_default=False),
@@ -53,18 +84,42 @@ def recall(
         "types": tuple(types or ()),
         "task_id": task,
         "project_id": project,
+        "tier": tier,
         "tags": tuple(tags or ()),
+        "entities": tuple(entities or ()),
+        "keywords": tuple(keywords or ()),
+        "time_range": time_range(since, until),
+        "where": as_filter(where),
+        "half_life_hours": half_life,
         "as_of": moment(as_of),
         "include_superseded": superseded,
     }
-    found = with_memory(
-        lambda memory: memory.retrieve_memories(query, k, **filters), url=url, agent=agent
-    )
+
+    async def ask(memory: MemoryManager) -> tuple[Recall, Weights]:
+        found = await memory.retrieve_memories(query, k, **filters)
+        return found, (await memory.get_profile()).weights
+
+    found, weights = with_memory(ask, url=url, agent=agent)
     if as_json:
         return print_json(found)
     from waypost.cli import show as layout
 
-    return layout.recalled(results(), found, why=why)
+    return layout.recalled(results(), found, why=why, weights=weights)
+
+
+def time_range(since: str | None, until: str | None) -> dict[str, Any] | None:
+    return None if since is until is None else {"start": moment(since), "end": moment(until)}
+
+
+def as_filter(text: str | None) -> dict[str, Any]:
+    """A filter written as JSON."""
+    try:
+        given = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidInput(f"--where is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise InvalidInput('--where is a JSON object such as {"kind": "fact"}')
+    return given
 
 
 def context(
@@ -83,8 +138,10 @@ def context(
     )
     if as_json:
         print_json(package)
-    else:
+    elif package.text:
         print(package.text)
+    else:
+        messages().print("Nothing is remembered that would help.", style="dim")
 
 
 def list_memories(
@@ -92,6 +149,11 @@ def list_memories(
     types: Types = None,
     task: Task = None,
     project: Project = None,
+    tier: Tier = None,
+    tags: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    where: Where = None,
     order: Annotated[
         str, typer.Option(help="Field to order by, largest first; - before it reverses.")
     ] = "timestamp",
@@ -101,10 +163,14 @@ def list_memories(
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
-    given = {"kind": kinds, "type": types, "task_id": task, "project_id": project}
-    where = {field: value for field, value in given.items() if value}
+    given = {"kind": kinds, "type": types, "task_id": task, "project_id": project, "tier": tier}
+    wanted: list[dict[str, Any]] = [{field: value} for field, value in given.items() if value]
+    wanted += [{"tags": {"$contains": tag}} for tag in tags or ()]
+    wanted += [{"timestamp": {"$gte": moment(since)}}] if since else []
+    wanted += [{"timestamp": {"$lt": moment(until)}}] if until else []
+    condition = {"$and": [*wanted, as_filter(where)]}
     records: list[MemoryRecord] = with_memory(
-        lambda memory: memory.list_memories(where, order_by=order, limit=limit),
+        lambda memory: memory.list_memories(condition, order_by=order, limit=limit),
         url=url,
         agent=agent,
     )
@@ -140,6 +206,8 @@ def history(
     entries: list[HistoryEntry] = with_memory(
         lambda memory: memory.get_history(memory_id), url=url, agent=agent
     )
+    if not entries:
+        raise NotFound(f"nothing is known of a memory {memory_id}")
     if as_json:
         return print_json(entries)
     from waypost.cli import show as layout

@@ -20,6 +20,7 @@ from waypost.model import HistoryEntry, MemoryRecord, Recall, RecalledMemory, Ro
 if TYPE_CHECKING:
     from waypost.store.statistics import AgentStatistics
 
+NARROW = 70
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 FACTORS = {
     "relevance": "cyan",
@@ -78,7 +79,9 @@ def one_recalled(
 
 
 def factor_bars(console: Console, found: RecalledMemory) -> Table:
-    """A bar per factor, side by side, each below its name."""
+    """A bar per factor: side by side, each below its name, or one per line where it is narrow."""
+    if console.width < NARROW:
+        return factor_lines(console, found)
     width = min((console.width - 8) // len(FACTORS), 17) - 1
     grid = Table.grid(padding=(0, 1, 0, 0))
     for _ in FACTORS:
@@ -91,6 +94,14 @@ def factor_bars(console: Console, found: RecalledMemory) -> Table:
             for name, value in values.items()
         )
     )
+    return grid
+
+
+def factor_lines(console: Console, found: RecalledMemory) -> Table:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for name, colour in FACTORS.items():
+        value = getattr(found.why.factors, name)
+        grid.add_row(Text(name, style="dim"), Text(bar(value, console, 10), colour), f"{value:.2f}")
     return grid
 
 
@@ -116,7 +127,7 @@ def routes_line(routes: Sequence[RouteHit]) -> Text:
 
 def origin_line(memory: MemoryRecord, *, with_id: bool = True) -> Text:
     """Kind, time and id in one dim line, and what is unusual about the memory."""
-    line = Text(style="dim")
+    line = Text(style="dim", overflow="fold")
     line.append(memory.kind, style=KIND_COLOURS.get(memory.kind, ""))
     line.append(f" · {moment(memory.timestamp)}")
     if with_id:
@@ -151,7 +162,7 @@ def listed(console: Console, memories: Sequence[MemoryRecord]) -> None:
         style = "" if memory.active else "dim"
         first = Text(memory.content.strip().splitlines()[0], style=style)
         console.print(first, no_wrap=True, overflow="ellipsis")
-        console.print(origin_line(memory), no_wrap=True)
+        console.print(origin_line(memory), soft_wrap=True)
 
 
 def details(memory: MemoryRecord) -> Table:

@@ -1,6 +1,7 @@
 """Commands that move memories in and out as JSON lines: import, export.
 
-A line is what ``add_memory`` or ``add_interaction`` take, or what export wrote.
+A line is what ``add_memory`` or ``add_interaction`` take, or what export wrote; files of
+other programs are read by ``formats``.
 Every line gets an idempotency key from its own bytes unless it brings one, so an
 import that was interrupted is simply run again: what is there stays as it is.
 """
@@ -10,13 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from waypost.cli.formats import Format, entries
 from waypost.cli.options import Agent, Url
 from waypost.cli.output import messages, progress, results
 from waypost.cli.session import with_memory
@@ -37,7 +41,11 @@ def register(app: typer.Typer) -> None:
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(help="File of JSON lines.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="File of JSON lines; - reads stdin.")],
+    format_: Annotated[
+        Format,
+        typer.Option("--format", help="Whose file it is: ours, or another program's."),
+    ] = Format.WAYPOST,
     strict: Annotated[
         bool, typer.Option(help="Stop at the first bad line instead of skipping it.")
     ] = False,
@@ -45,18 +53,20 @@ def import_file(
     agent: Agent = None,
 ) -> None:
     """Remember every line of a JSONL file. Running it again adds nothing twice."""
+    if not is_stream(file) and not file.is_file():
+        raise InvalidInput(f"there is no file {file}")
 
     async def work(memory: MemoryManager) -> Tally:
         importer = Importer(memory, strict=strict)
-        with progress() as bars, file.open(encoding="utf-8", errors="replace") as lines:
+        with progress() as bars, input_from(file) as lines:
             bar = bars.add_task("importing", total=count_lines(file))
-            for number, line in enumerate(lines, start=1):
-                await importer.add_line(number, line)
+            for number, item in read_items(lines, format_, str(file)):
+                await importer.add(number, item)
                 bars.advance(bar)
             await importer.flush()
         return importer.tally
 
-    tally = with_memory(work, url=url, agent=agent)
+    tally = with_memory(work, url=url, agent=agent, creates=True)
     for problem in tally.problems[:SHOWN_PROBLEMS]:
         messages().print(f"{file}:{problem}", markup=False, soft_wrap=True)
     if len(tally.problems) > SHOWN_PROBLEMS:
@@ -92,12 +102,12 @@ class Importer:
         self._strict = strict
         self._pending: list[tuple[int, NewMemory]] = []
 
-    async def add_line(self, number: int, line: str) -> None:
-        """Take one line; it is stored by the next full batch or by ``flush``."""
+    async def add(self, number: int, read: Callable[[], NewMemory | Interaction | None]) -> None:
+        """Take one entry; it is stored by the next full batch or by ``flush``."""
         from waypost.model import Interaction, NewMemory
 
         try:
-            item = parse_line(line)
+            item = read()
         except InvalidInput as error:
             return self._refuse(number, error)
         if isinstance(item, NewMemory):
@@ -135,11 +145,20 @@ class Importer:
         self.tally.problems.append(f"{number}: {error.message}")
 
 
+def read_items(
+    lines: IO[str], format_: Format, name: str
+) -> Iterator[tuple[int, Callable[[], NewMemory | Interaction | None]]]:
+    """Each entry of a file, still to be parsed, so that a bad one does not end the import."""
+    if format_ is Format.WAYPOST:
+        for number, line in enumerate(lines, start=1):
+            yield number, partial(parse_line, line)
+        return
+    for number, values in entries(lines, format_, name):
+        yield number, partial(parse_values, values, json.dumps(values, sort_keys=True, default=str))
+
+
 def parse_line(line: str) -> NewMemory | Interaction | None:
     """One line as what it asks to remember; None when it is blank."""
-    from waypost.model import Interaction, NewMemory
-    from waypost.validation import checked
-
     if not line.strip():
         return None
     try:
@@ -148,7 +167,15 @@ def parse_line(line: str) -> NewMemory | Interaction | None:
         raise InvalidInput(f"not JSON: {error}") from None
     if not isinstance(values, dict) or not {"content", "query"} & values.keys():
         raise InvalidInput('a line is an object with "content", or with "query" and "response"')
-    digest = hashlib.sha256(line.strip().encode()).hexdigest()
+    return parse_values(values, line.strip())
+
+
+def parse_values(values: dict[str, Any], text: str) -> NewMemory | Interaction:
+    """What an entry asks to remember; ``text`` is what makes it the same entry next time."""
+    from waypost.model import Interaction, NewMemory
+    from waypost.validation import checked
+
+    digest = hashlib.sha256(text.encode()).hexdigest()
     values.setdefault("idempotency_key", f"import:{digest}")
     if "query" in values:
         return checked(Interaction, values)
@@ -165,14 +192,27 @@ def from_export(values: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "metadata": metadata, "links": (), "stage_id": None, "embedding": None}
 
 
-def count_lines(file: Path) -> int:
+def is_stream(file: Path) -> bool:
+    return str(file) == "-"
+
+
+def input_from(file: Path) -> AbstractContextManager[IO[str]]:
+    if is_stream(file):
+        return nullcontext(sys.stdin)
+    return file.open(encoding="utf-8", errors="replace")
+
+
+def count_lines(file: Path) -> int | None:
+    if is_stream(file):
+        return None
     with file.open("rb") as content:
         return sum(block.count(b"\n") for block in iter(lambda: content.read(1 << 20), b""))
 
 
 def export_file(
     file: Annotated[
-        Path | None, typer.Argument(help="Where to write; stdout by default.", show_default=False)
+        Path | None,
+        typer.Argument(help="Where to write; - or nothing is stdout.", show_default=False),
     ] = None,
     url: Url = None,
     agent: Agent = None,
@@ -189,15 +229,14 @@ def export_file(
         return total
 
     total = with_memory(work, url=url, agent=agent)
-    if file is not None:
-        results().print(f"{total:,} memories written to {file}", soft_wrap=True)
+    if file is not None and not is_stream(file):
+        noun = "memory" if total == 1 else "memories"
+        results().print(f"{total:,} {noun} written to {file}", soft_wrap=True)
 
 
-def output_to(file: Path | None) -> Any:
+def output_to(file: Path | None) -> AbstractContextManager[IO[str]]:
     """The file, written aside and moved into place when complete; or stdout."""
-    from contextlib import nullcontext
-
-    return nullcontext(sys.stdout) if file is None else CompleteFile(file)
+    return nullcontext(sys.stdout) if file is None or is_stream(file) else CompleteFile(file)
 
 
 class CompleteFile:

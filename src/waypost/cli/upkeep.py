@@ -10,6 +10,7 @@ import typer
 
 from waypost.cli.options import Agent, AsJson, Url
 from waypost.cli.output import print_json, progress, results
+from waypost.cli.session import refuse_missing
 
 if TYPE_CHECKING:
     from waypost.cli.diagnosis import Finding
@@ -76,6 +77,7 @@ async def move(address: str, url: str | None) -> int:
     from waypost.engine import reembed as move_to
 
     configured = settings.load()
+    refuse_missing(url or configured.url)
     key = configured.embedder_key
     options: dict[str, Any] = (
         {"api_key": key.get_secret_value()} if key and address != "local" else {}

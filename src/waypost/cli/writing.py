@@ -81,7 +81,9 @@ def remember(
         "origin": "user",
     }
     content = text_or_stdin(text)
-    stored = with_memory(lambda memory: memory.add_memory(content, **fields), url=url, agent=agent)
+    stored = with_memory(
+        lambda memory: memory.add_memory(content, **fields), url=url, agent=agent, creates=True
+    )
     if as_json:
         print_json(stored)
     else:
@@ -165,5 +167,5 @@ def moment(text: str | None) -> datetime | None:
     except ValueError:
         raise InvalidInput(f"{text!r} is not a time; write it as 2026-03-05T09:40Z") from None
     if time.tzinfo is None:
-        raise InvalidInput(f"{text!r} has no time zone; write it as {text}Z for UTC")
+        raise InvalidInput(f"{text!r} has no time zone; write it as {time:%Y-%m-%dT%H:%M}Z for UTC")
     return time
