@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from waypost.exceptions import ContentTooLarge, InvalidInput
-from waypost.model.memory import MAX_CONTENT_CHARACTERS
+from waypost.model.storable import MAX_CONTENT_CHARACTERS
 from waypost.model.times import to_utc
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -19,6 +19,10 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
     """Validate input; the error names the field, what is wrong and what would be right."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(
+            f"a {model.__name__} is given by its fields, not by a {type(values).__name__}"
+        )
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
@@ -70,6 +74,11 @@ def _sentence(model: type[BaseModel], problem: dict[str, Any]) -> str:
         return f"{place}: {problem['input']!r} is not one of {expected}"
     if problem["type"] == "string_pattern_mismatch":
         return f"{place}: {problem['input']!r} is no name; use lower-case letters, digits and _"
+    if problem["type"].endswith("too_short") and problem["input"] == "":
+        return f"{place} is empty"
+    if problem["type"].endswith("too_long") and isinstance(problem["input"], str):
+        most = problem["ctx"]["max_length"]
+        return f"{place} has {len(problem['input']):,} characters; at most {most:,} are allowed"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
 

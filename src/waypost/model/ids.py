@@ -39,9 +39,11 @@ def _canonical_uuid(value: str) -> str:
         raise ValueError(f"{value!r} is not a UUID") from None
 
 
-def _no_nul(value: str) -> str:
+def _storable(value: str) -> str:
     if "\x00" in value:
         raise ValueError("an identifier cannot contain a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("an identifier cannot contain a lone surrogate")
     return value
 
 
@@ -52,6 +54,6 @@ CallerId = Annotated[
     str,
     BeforeValidator(lambda v: str(v) if isinstance(v, UUID) else v),
     StringConstraints(min_length=1, max_length=255),
-    AfterValidator(_no_nul),
+    AfterValidator(_storable),
 ]
 """An id the caller chose: opaque text of 1 to 255 characters."""

@@ -13,11 +13,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from waypost.model.base import Value
 from waypost.model.ids import CallerId, MintedId
+from waypost.model.storable import check_content, refuse_other_than_json, refuse_unstorable
 from waypost.model.times import UtcTime
 from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
-
-MAX_CONTENT_CHARACTERS = 1_000_000
-"""Longer text belongs in the content channel; a memory then cites it."""
 
 Kind = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=255, strip_whitespace=True)]
@@ -150,7 +148,8 @@ class NewMemory(_Placed):
     @model_validator(mode="after")
     def _check_content(self) -> NewMemory:
         check_content(self.content)
-        refuse_nul(self)
+        refuse_unstorable(self)
+        _check_json(self)
         if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
             raise ValueError("valid_to lies before valid_from")
         return self
@@ -169,8 +168,20 @@ class Interaction(_Placed):
     @model_validator(mode="after")
     def _check_content(self) -> Interaction:
         check_content("\n".join(p for p in (self.query, self.response, self.outcome) if p))
-        refuse_nul(self)
+        refuse_unstorable(self)
+        _check_json(self)
         return self
+
+
+def _check_json(given: NewMemory | Interaction) -> None:
+    if given.metadata:
+        refuse_other_than_json(given.metadata, "metadata")
+    for action in given.actions:
+        if action.arguments:
+            refuse_other_than_json(action.arguments, f"the arguments of {action.name}")
+
+
+_MAY_BE_EMPTIED = frozenset({"criticality_reason", "valid_to", "outcome", "success"})
 
 
 class MemoryChanges(Value):
@@ -199,9 +210,14 @@ class MemoryChanges(Value):
     def _check_content(self) -> MemoryChanges:
         if not self.model_fields_set:
             raise ValueError("no field to change was given")
+        for name in sorted(self.model_fields_set - _MAY_BE_EMPTIED):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} cannot be None; leave it out to keep it as it is")
         if self.content is not None:
             check_content(self.content)
-        refuse_nul(self)
+        refuse_unstorable(self)
+        if self.metadata:
+            refuse_other_than_json(self.metadata, "metadata")
         return self
 
 
@@ -215,30 +231,3 @@ class HistoryEntry(Value):
     before: dict[str, Any]
     actor: str | None
     at: UtcTime
-
-
-def refuse_nul(value: Value) -> None:
-    """No text or label may hold a NUL: PostgreSQL cannot store one, so no store does."""
-    text = value.model_dump_json(exclude={"embedding"})
-    if "\\u0000" in text and _has_nul(value.model_dump(mode="json", exclude={"embedding"})):
-        raise ValueError("a text has a NUL character; store binary data in the content channel")
-
-
-def _has_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, dict):
-        return any(_has_nul(part) for item in value.items() for part in item)
-    return isinstance(value, list) and any(map(_has_nul, value))
-
-
-def check_content(text: str) -> None:
-    if not text.strip():
-        raise ValueError("content is empty; a memory needs some text")
-    if "\x00" in text:
-        raise ValueError("content has a NUL character; store binary data in the content channel")
-    if len(text) > MAX_CONTENT_CHARACTERS:
-        raise ValueError(
-            f"content has {len(text):,} characters, more than the {MAX_CONTENT_CHARACTERS:,} a "
-            "memory may hold; store it in the content channel and cite it"
-        )
