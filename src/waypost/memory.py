@@ -288,6 +288,11 @@ class MemoryManager(TaskMemory):
         return await self._parts.keeper.erase(source=source, **options)
 
     @property
+    def assembler(self) -> ContextAssembler:
+        """Builds the contexts: ``build``, or ``collect`` and ``format`` one after the other."""
+        return self._parts.assembler
+
+    @property
     def archive(self) -> Archive:
         """What was pruned: count, read and find it without bringing it back."""
         return self._parts.keeper.archive

@@ -59,9 +59,12 @@ def random_candidate(chance: random.Random, number: int) -> Candidate:
         origin=chance.choice(list(Origin)),
         trust=chance.choice(list(Trust)),
         pinned=chance.random() < 0.2,
-        stand_in=StandIn(f"s{number % 3}", text[:20] or "x", START, Trust.LOW)
+        stand_ins=(
+            StandIn(f"s{number % 3}", Form.STAGE_SUMMARY, text[:20] or "x", START, Trust.LOW),
+        )
         if chance.random() < 0.3
-        else None,
+        else (),
+        size=chance.choice((0, len(text) // 4, 500)),
     )
 
 
@@ -111,14 +114,42 @@ def test_what_does_not_fit_in_full_is_shown_shorter() -> None:
 
 
 def test_memories_that_find_no_room_are_represented_by_their_stage() -> None:
-    stand_in = StandIn("stage-1", "Planning chose the blue route.", START, Trust.MEDIUM)
+    stand_in = StandIn(
+        "stage-1", Form.STAGE_SUMMARY, "Planning chose the blue route.", START, Trust.MEDIUM
+    )
     many = [
-        candidate(f"m{i}", f"step {i}: " + "detail " * 60, value=0.4, stand_in=stand_in)
+        candidate(f"m{i}", f"step {i}: " + "detail " * 60, value=0.4, stand_ins=(stand_in,))
         for i in range(8)
     ]
     package = build(*many, max_tokens=300)
     assert [i.form for i in package.items if i.form is Form.STAGE_SUMMARY] == [Form.STAGE_SUMMARY]
     assert "Planning chose the blue route." in package.text
+
+
+def test_a_task_summary_stands_in_where_even_the_stage_summary_is_too_long() -> None:
+    stage = StandIn("stage-1", Form.STAGE_SUMMARY, "and then " * 500, START, Trust.MEDIUM)
+    task = StandIn("task-1", Form.TASK_SUMMARY, "The ledger was moved.", START, Trust.LOW)
+    many = [
+        candidate(f"m{i}", f"step {i}: " + "detail " * 60, value=0.4, stand_ins=(stage, task))
+        for i in range(8)
+    ]
+    package = build(*many, max_tokens=300)
+    assert [item.form for item in package.items].count(Form.TASK_SUMMARY) == 1
+    assert "derived/low\n- The ledger was moved." in package.text
+
+
+def test_a_long_text_has_to_be_worth_more_than_the_short_ones_it_displaces() -> None:
+    long = candidate("long", "word " * 600, value=0.6, size=600)
+    short = [candidate(f"s{i}", f"short remark {i}", value=0.5, size=4) for i in range(60)]
+    assert "long" not in {item.entry_id for item in build(long, *short, max_tokens=700).items}
+    worth_it = replace(long, value=1.0, versions=(Version(Form.RAW, "word " * 200),), size=200)
+    assert "long" in {item.entry_id for item in build(worth_it, *short, max_tokens=700).items}
+
+
+def test_what_is_disputed_says_so() -> None:
+    text = build(candidate("a", "the port is 1", disputed=True), candidate("b", "fine")).text
+    assert "agent/medium disputed\n- the port is 1" in text
+    assert "agent/medium\n- fine" in text
 
 
 def test_each_tier_keeps_its_share_when_all_are_hungry() -> None:

@@ -7,16 +7,19 @@ gives a context that says so; it is never passed off as "nothing relevant".
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, RowMapping, select
 
 from waypost.context.assemble import Material, assemble
 from waypost.context.fencing import Fence
 from waypost.context.gather import Caution, Citation, Found, Gatherer
 from waypost.context.render import Renderer
 from waypost.context.scene import Scene, load_scene
-from waypost.model import LinkKind, Recall, RecalledMemory, RecallRequest, Weights
+from waypost.context.summaries import Summaries, load_summaries
+from waypost.model import LinkKind, MemoryRecord, Recall, RecallRequest, Weights
 from waypost.model.context import ContextPackage, ContextRequest
 from waypost.model.vocabulary import Trust
 from waypost.retrieve.access_tracker import AccessTracker
@@ -24,6 +27,7 @@ from waypost.retrieve.retriever import Retriever
 from waypost.store.database import Database
 from waypost.store.tables import content_items, memories
 
+T = TypeVar("T")
 Cautions = Callable[[str | None], Awaitable[Sequence[Caution]]]
 
 # Recency and frequency stay out: a context must not change because time passed or it was read.
@@ -35,6 +39,17 @@ _MOST_CITATIONS = 10
 
 async def no_cautions(_: str | None) -> Sequence[Caution]:
     return ()
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Everything that was read for one request."""
+
+    request: ContextRequest
+    task_id: str | None
+    found: Found
+    degraded: bool = False
+    reasons: tuple[str, ...] = ()
 
 
 class ContextAssembler:
@@ -59,27 +74,46 @@ class ContextAssembler:
 
     async def build(self, task_id: str | None, request: ContextRequest) -> ContextPackage:
         """The context of a task for one request; ``request.task_id`` serves when it is None."""
+        package = self.format(await self.collect(task_id, request))
+        await self._note_access(package)
+        return package
+
+    async def collect(self, task_id: str | None, request: ContextRequest) -> Collected:
+        """Read everything the context may be made of; nothing is written."""
         task = task_id or request.task_id
-        scene = await self._scene(task, request)
+        scene = await self._read(load_scene, task, request)
         recall = await self._recall(scene, request)
+        recalled = [one.memory for one in recall.memories]
+        shown = [*recalled, *scene.opening, *scene.latest]
         found = Found(
             scene=scene,
             recalled=recall.memories,
             cautions=await self._cautions(task),
-            citations=await self._citations(recall.memories),
+            citations=await self._citations(recalled),
+            summaries=await self._summaries(shown, task),
         )
-        package = self._assemble(found, recall, task, request)
-        await self._note_access(package)
-        return package
+        return Collected(request, task, found, recall.degraded, recall.reasons)
 
-    async def _scene(self, task_id: str | None, request: ContextRequest) -> Scene:
-        return await self._database.read(
-            load_scene,
-            self._agent_id,
-            task_id,
-            request.project_id,
-            request.profile,
-            agent=self._agent_id,
+    def format(self, collected: Collected) -> ContextPackage:
+        """Choose what fits and write it. Pure: the same collection gives the same text."""
+        request, found = collected.request, collected.found
+        profile = found.scene.profile
+        counter = Renderer(Fence(self._agent_id), profile.encoding)
+        gatherer = Gatherer(
+            request.query, collected.task_id, max_tokens=request.max_tokens, count=counter.count
+        )
+        material = Material(
+            gatherer.candidates(found),
+            source_tokens=found.scene.source_tokens,
+            degraded=collected.degraded,
+            reasons=collected.reasons,
+        )
+        return assemble(
+            material,
+            agent_id=self._agent_id,
+            max_tokens=request.max_tokens,
+            profile=profile,
+            split=request.split,
         )
 
     async def _recall(self, scene: Scene, request: ContextRequest) -> Recall:
@@ -96,66 +130,55 @@ class ContextAssembler:
         )
         return await self._retriever.retrieve(wanted, now=self._clock(), track_access=False)
 
-    def _assemble(
-        self, found: Found, recall: Recall, task_id: str | None, request: ContextRequest
-    ) -> ContextPackage:
-        profile = found.scene.profile
-        counter = Renderer(Fence(self._agent_id), profile.encoding)
-        gatherer = Gatherer(
-            request.query, task_id, max_tokens=request.max_tokens, count=counter.count
-        )
-        material = Material(
-            gatherer.candidates(found),
-            source_tokens=found.scene.source_tokens,
-            degraded=recall.degraded,
-            reasons=recall.reasons,
-        )
-        return assemble(
-            material,
-            agent_id=self._agent_id,
-            max_tokens=request.max_tokens,
-            profile=profile,
-            split=request.split,
-        )
-
-    async def _citations(self, recalled: Sequence[RecalledMemory]) -> Sequence[Citation]:
+    async def _citations(self, recalled: Sequence[MemoryRecord]) -> Sequence[Citation]:
         ids = dict.fromkeys(
             link.target_id
-            for one in recalled
-            for link in one.memory.links
+            for memory in recalled
+            for link in memory.links
             if link.kind is LinkKind.CITES
         )
         wanted = list(ids)[:_MOST_CITATIONS]
-        if not wanted:
-            return ()
-        return await self._database.read(
-            load_citations, self._agent_id, wanted, agent=self._agent_id
-        )
+        return await self._read(load_citations, wanted) if wanted else ()
+
+    async def _summaries(self, shown: Sequence[MemoryRecord], task_id: str | None) -> Summaries:
+        if not any(memory.stage_id for memory in shown):
+            return Summaries()
+        return await self._read(load_summaries, shown, task_id)
+
+    async def _read(self, work: Callable[..., T], *args: Any) -> T:
+        return await self._database.read(work, self._agent_id, *args, agent=self._agent_id)
 
     async def _note_access(self, package: ContextPackage) -> None:
         """Count as recalled what the agent was given, not all that was looked at."""
         shown = [item.entry_id for item in package.items if item.why is not None]
         if shown:
-            rows = await self._database.read(
-                row_numbers, self._agent_id, shown, agent=self._agent_id
-            )
+            rows = await self._read(row_numbers, shown)
             self._tracker.note(self._agent_id, rows, self._clock())
 
 
 def load_citations(connection: Connection, agent_id: str, ids: Sequence[str]) -> list[Citation]:
-    statement = select(content_items).where(
-        content_items.c.agent_id == agent_id, content_items.c.content_id.in_(ids)
-    )
-    return [
-        Citation(
-            content_id=row["content_id"],
-            text=f"{row['content_id']}: {row['title'] or row['source']} "
-            f"({row['type']}, {row['token_count']:,} tokens)",
-            created_at=row["created_at"],
-            trust=Trust(row["trust"]),
+    """The cited items that can still be opened; of one id in several runs the newest."""
+    statement = (
+        select(content_items)
+        .where(
+            content_items.c.agent_id == agent_id,
+            content_items.c.content_id.in_(ids),
+            content_items.c.cleared_at.is_(None),
         )
-        for row in connection.execute(statement).mappings()
-    ]
+        .order_by(content_items.c.created_at, content_items.c.run_id)
+    )
+    found = {row["content_id"]: _citation(row) for row in connection.execute(statement).mappings()}
+    return list(found.values())
+
+
+def _citation(row: RowMapping) -> Citation:
+    what = row["title"] or row["source"] or row["kind"]
+    return Citation(
+        content_id=row["content_id"],
+        text=f"{row['content_id']}: {what} ({row['type']}, {row['token_count']:,} tokens)",
+        created_at=row["created_at"],
+        trust=Trust(row["trust"]),
+    )
 
 
 def row_numbers(connection: Connection, agent_id: str, ids: Sequence[str]) -> tuple[int, ...]:

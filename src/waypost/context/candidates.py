@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from waypost.context.sections import PLACES, Section
 from waypost.model.context import Form
@@ -13,10 +15,25 @@ from waypost.model.vocabulary import Origin, Tier, Trust
 
 @dataclass(frozen=True)
 class Version:
-    """One form of a candidate and its text."""
+    """One form of a candidate and its text. Empty means that there is no such form after all."""
 
     form: Form
     text: str
+
+
+class LateVersion:
+    """A version whose text is made when it is first asked for: most are never needed."""
+
+    def __init__(self, form: Form, make: Callable[[], str | None]) -> None:
+        self.form = form
+        self._make = make
+
+    @cached_property
+    def text(self) -> str:
+        return self._make() or ""
+
+
+AnyVersion = Version | LateVersion
 
 
 @dataclass(frozen=True)
@@ -24,6 +41,7 @@ class StandIn:
     """A summary that may stand for many candidates that do not fit."""
 
     entry_id: str
+    form: Form
     text: str
     timestamp: datetime
     trust: Trust
@@ -33,21 +51,24 @@ class StandIn:
 class Candidate:
     """``versions`` run from the fullest to the shortest; ``pinned`` ones are placed first.
 
-    ``parent_id`` names the entry it was derived from: when that one is shown in full
-    and says the same words, the child would only repeat it.
+    ``size`` is about how many tokens the fullest has. ``stand_ins`` are summaries that may
+    take its place, the nearest first. ``parent_id`` names the entry it was derived from:
+    when that one is shown in full and says the same words, the child would only repeat it.
     """
 
     entry_id: str
     section: Section
     tier: Tier
-    versions: tuple[Version, ...]
+    versions: tuple[AnyVersion, ...]
     value: float
     reason: str
     timestamp: datetime | None = None
     origin: Origin = Origin.AGENT
     trust: Trust = Trust.MEDIUM
     pinned: bool = False
-    stand_in: StandIn | None = None
+    disputed: bool = False
+    size: int = 0
+    stand_ins: tuple[StandIn, ...] = ()
     parent_id: str | None = None
     why: Why | None = None
 
@@ -57,7 +78,7 @@ class Chosen:
     """A candidate in the form that was picked for it."""
 
     candidate: Candidate
-    version: Version
+    version: AnyVersion
 
     @property
     def place(self) -> tuple[int, float, str]:

@@ -36,6 +36,17 @@ def excerpt(text: str, query: str, limit: int, count: Callable[[str], int]) -> s
     return _joined(units, chosen) if chosen else None
 
 
+def first_lines(text: str, limit: int, count: Callable[[str], int]) -> str:
+    """As many whole lines from the beginning as have at most ``limit`` tokens."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        limit -= count(line) + 1
+        if limit < 0:
+            return "\n".join([*kept, "…"]) if kept else ""
+        kept.append(line)
+    return "\n".join(kept)
+
+
 def _units(text: str) -> list[str]:
     parts = (part.strip() for part in _BREAK.split(text))
     return [piece for part in parts if part for piece in _pieces(part)]

@@ -7,25 +7,30 @@ it, so the same memories and query always give the same text.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
-from waypost.context.candidates import Candidate, StandIn, Version
-from waypost.context.excerpt import excerpt
+from waypost.context.candidates import AnyVersion, Candidate, LateVersion, Version
+from waypost.context.excerpt import excerpt, first_lines
 from waypost.context.scene import Scene
 from waypost.context.sections import Section, section_of
+from waypost.context.summaries import Summaries
 from waypost.model import MemoryRecord, RecalledMemory
 from waypost.model.context import ContextProfile, Form
 from waypost.model.recall import Why
 from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
 
-_RELEVANCE, _STAGE, _CRITICALITY, _RECENCY = 0.80, 0.08, 0.07, 0.05
+_RELEVANCE, _STAGE, _CRITICALITY, _RECENCY = 0.83, 0.08, 0.07, 0.02
+_COMPANY = 0.15
 _STANDING_VALUE = 0.30
 _WINDOW_VALUE = 0.45
 _CAUTION_VALUE = 0.60
 _EXCERPT_SHARE = 0.12
 _SMALLEST_EXCERPT = 60
+_WORTH_SUMMARISING = 80
 _PROGRESS_SHARE = 0.25
 
 
@@ -57,6 +62,7 @@ class Found:
     recalled: Sequence[RecalledMemory]
     cautions: Sequence[Caution] = ()
     citations: Sequence[Citation] = ()
+    summaries: Summaries = field(default_factory=Summaries)
 
 
 class Gatherer:
@@ -73,105 +79,91 @@ class Gatherer:
     def candidates(self, found: Found) -> list[Candidate]:
         """Each entry once: what was recalled, what surrounds it, and what always belongs."""
         scene = found.scene
-        newest = max((one.memory.timestamp for one in found.recalled), default=None)
+        visible = [one for one in found.recalled if self._visible(one, scene)]
+        newest = max((one.memory.timestamp for one in visible), default=None)
+        lent = company(visible)
         groups: list[Iterable[Candidate]] = [
             task_lines(scene, self._progress(scene)),
-            (self._recalled(one, scene, newest) for one in found.recalled if self._visible(one)),
-            self._window(scene),
-            (self._standing(memory, scene) for memory in scene.standing),
+            (self._recalled(one, found, newest, lent[one.memory_id]) for one in visible),
+            self._window(found),
+            (self._standing(memory, found) for memory in scene.standing),
             map(_caution, found.cautions),
-            (_citation(one) for one in found.citations),
+            map(_citation, found.citations),
         ]
         unique: dict[str, Candidate] = {}
         for candidate in (one for group in groups for one in group):
             unique.setdefault(candidate.entry_id, candidate)
-        return self._with_ends(scene, unique)
+        return self._with_ends(found, unique)
 
     def _progress(self, scene: Scene) -> str:
         """As many lines of the task's progress as leave most of the budget to what was recalled."""
         summary = "" if scene.task is None else str(scene.task["task_progress_summary"])
-        room = int(self._max_tokens * _PROGRESS_SHARE)
-        kept: list[str] = []
-        for line in summary.splitlines():
-            room -= self._count(line) + 1
-            if room < 0:
-                kept.append("…")
-                break
-            kept.append(line)
-        return "\n".join(kept)
+        return first_lines(summary, int(self._max_tokens * _PROGRESS_SHARE), self._count)
 
-    def _visible(self, one: RecalledMemory) -> bool:
-        """Scratch notes of another task are nobody else's business."""
+    def _visible(self, one: RecalledMemory, scene: Scene) -> bool:
+        """Not another project's, and no scratch note of another task."""
         memory = one.memory
-        return memory.type is not MemoryType.WORKING or memory.task_id in (None, self._task_id)
+        own = memory.type is not MemoryType.WORKING or memory.task_id in (None, self._task_id)
+        return own and scene.may_show(memory)
 
-    def _recalled(self, one: RecalledMemory, scene: Scene, newest: datetime | None) -> Candidate:
-        factors, profile = one.why.factors, scene.profile
+    def _recalled(
+        self, one: RecalledMemory, found: Found, newest: datetime | None, lent: float
+    ) -> Candidate:
+        factors, memory = one.why.factors, one.memory
         relevance = (
-            _RELEVANCE * factors.relevance
+            _RELEVANCE * (factors.relevance + _COMPANY * lent)
             + _STAGE * factors.stage
             + _CRITICALITY * factors.criticality
-            + _RECENCY * _nearness(one.memory.timestamp, newest)
+            + _RECENCY * _nearness(memory.timestamp, newest)
         )
-        value = _weighted(relevance, one.memory.importance, profile)
-        return self._candidate(one.memory, scene, value=value, reason=_why(one.why), why=one.why)
+        value = _weighted(relevance, memory.importance, found.scene.profile)
+        candidate = self._candidate(memory, found, value=value, reason=_why(one.why))
+        return replace(candidate, why=one.why, disputed=bool(one.conflicts_with))
 
-    def _window(self, scene: Scene) -> Iterable[Candidate]:
-        """The newest memories of the task in full, the older of them in a line."""
-        for place, memory in enumerate(scene.latest):
-            value = _WINDOW_VALUE * (1 - place / (len(scene.latest) + 1))
-            yield self._candidate(
+    def _window(self, found: Found) -> Iterable[Candidate]:
+        """The newest memories of the task in full, as many before them in a line each."""
+        latest, profile = found.scene.latest, found.scene.profile
+        for place, memory in enumerate(latest):
+            value = _WINDOW_VALUE * (1 - place / (len(latest) + 1))
+            candidate = self._candidate(
                 memory,
-                scene,
-                value=_weighted(value, memory.importance, scene.profile),
+                found,
+                value=_weighted(value, memory.importance, profile),
                 reason=f"number {place + 1} of the newest in this task",
             )
+            yield candidate if place < profile.window else _in_a_line(candidate, memory)
 
-    def _standing(self, memory: MemoryRecord, scene: Scene) -> Candidate:
-        value = _weighted(_STANDING_VALUE, memory.importance, scene.profile)
-        return self._candidate(memory, scene, value=value, reason=f"a {memory.kind} in force")
+    def _standing(self, memory: MemoryRecord, found: Found) -> Candidate:
+        value = _weighted(_STANDING_VALUE, memory.importance, found.scene.profile)
+        return self._candidate(memory, found, value=value, reason=f"a {memory.kind} in force")
 
-    def _with_ends(self, scene: Scene, unique: dict[str, Candidate]) -> list[Candidate]:
+    def _with_ends(self, found: Found, unique: dict[str, Candidate]) -> list[Candidate]:
         """Pin the first and last memories of the task: where it began and where it stands."""
+        scene = found.scene
         ends = [(memory, "where the task began") for memory in scene.opening]
         ends += [(m, "where the task stands") for m in scene.latest[: scene.profile.tail]]
         for memory, reason in ends:
             known = unique.get(memory.memory_id)
-            value = known.value if known else _WINDOW_VALUE
-            unique[memory.memory_id] = self._candidate(
-                memory,
-                scene,
-                value=value,
-                reason=reason,
-                why=known.why if known else None,
-                pinned=True,
-            )
+            fresh = self._candidate(memory, found, value=_WINDOW_VALUE, reason=reason)
+            unique[memory.memory_id] = replace(known or fresh, reason=reason, pinned=True)
         return list(unique.values())
 
     def _candidate(
-        self,
-        memory: MemoryRecord,
-        scene: Scene,
-        *,
-        value: float,
-        reason: str,
-        why: Why | None = None,
-        pinned: bool = False,
+        self, memory: MemoryRecord, found: Found, *, value: float, reason: str
     ) -> Candidate:
         return Candidate(
             entry_id=memory.memory_id,
             section=section_of(memory),
-            tier=self._tier(memory, scene),
+            tier=self._tier(memory, found.scene),
             versions=self._versions(memory),
             value=value,
             reason=reason,
             timestamp=memory.timestamp,
             origin=memory.origin,
             trust=memory.trust,
-            pinned=pinned,
-            stand_in=_stand_in(memory, scene),
+            size=memory.token_count,
+            stand_ins=found.summaries.above(memory),
             parent_id=_parent(memory),
-            why=why,
         )
 
     def _tier(self, memory: MemoryRecord, scene: Scene) -> Tier:
@@ -181,19 +173,47 @@ class Gatherer:
             return Tier.PROJECT
         return Tier.GLOBAL
 
-    def _versions(self, memory: MemoryRecord) -> tuple[Version, ...]:
+    def _versions(self, memory: MemoryRecord) -> tuple[AnyVersion, ...]:
         """The fullest first. What could never fit is not even counted."""
-        versions = []
+        versions: list[AnyVersion] = []
         text = spoken(memory)
         if memory.token_count <= self._max_tokens:
             versions.append(Version(Form.RAW, text))
         limit = max(_SMALLEST_EXCERPT, int(self._max_tokens * _EXCERPT_SHARE))
         if memory.token_count > limit:
-            part = excerpt(text, self._query, limit, self._count)
-            versions += [Version(Form.EXCERPT, part)] if part else []
-        if memory.summary and len(memory.summary) < 0.7 * len(text):
+            part = partial(excerpt, text, self._query, limit, self._count)
+            versions.append(LateVersion(Form.EXCERPT, part))
+        if _has_shorter_summary(memory):
             versions.append(Version(Form.SUMMARY, memory.summary))
         return tuple(versions) or (Version(Form.SUMMARY, memory.summary or text[:400]),)
+
+
+def _has_shorter_summary(memory: MemoryRecord) -> bool:
+    """Whether a line can stand for the memory: the first words of a short one say nothing."""
+    long_enough = memory.token_count >= _WORTH_SUMMARISING
+    return long_enough and 0 < len(memory.summary) < 0.7 * len(memory.content)
+
+
+def _in_a_line(candidate: Candidate, memory: MemoryRecord) -> Candidate:
+    if not _has_shorter_summary(memory):
+        return candidate
+    return replace(candidate, versions=(Version(Form.SUMMARY, memory.summary),), size=0)
+
+
+def company(recalled: Sequence[RecalledMemory]) -> dict[str, float]:
+    """For each memory the relevance of the better of its neighbours among the recalled.
+
+    What was said just before or after a good answer often belongs to it.
+    """
+    episodes: dict[str, list[RecalledMemory]] = defaultdict(list)
+    for one in sorted(recalled, key=lambda one: (one.memory.timestamp, one.memory_id)):
+        episodes[one.memory.run_id or one.memory.task_id or one.memory_id].append(one)
+    lent: dict[str, float] = {}
+    for members in episodes.values():
+        relevance = [0.0, *(one.why.factors.relevance for one in members), 0.0]
+        for place, one in enumerate(members):
+            lent[one.memory_id] = max(relevance[place], relevance[place + 2])
+    return lent
 
 
 def spoken(memory: MemoryRecord) -> str:
@@ -270,18 +290,6 @@ def _citation(citation: Citation) -> Candidate:
 
 def _parent(memory: MemoryRecord) -> str | None:
     return next((link.target_id for link in memory.links if link.kind is LinkKind.PARENT), None)
-
-
-def _stand_in(memory: MemoryRecord, scene: Scene) -> StandIn | None:
-    for stage in scene.stages:
-        if stage["stage_id"] == memory.stage_id and stage["stage_summary"]:
-            return StandIn(
-                entry_id=stage["stage_id"],
-                text=f"Summary of the {stage['stage_type']} stage: {stage['stage_summary']}",
-                timestamp=stage["created_at"],
-                trust=Trust(stage["trust"]),
-            )
-    return None
 
 
 def _nearness(moment: datetime, newest: datetime | None) -> float:

@@ -8,15 +8,17 @@ outside any project. Memories of another project are never read.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, exists, func, select
 
+from waypost.exceptions import Forbidden
 from waypost.filters import Condition, parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.filters.sql import where_clause
 from waypost.model import MemoryRecord
-from waypost.model.context import ContextProfile
+from waypost.model.context import ContextProfile, ContextRequest
 from waypost.model.vocabulary import CONSTRAINT, CONVENTION, PREFERENCE
 from waypost.store import memories as repository
 from waypost.store import profiles
@@ -28,7 +30,7 @@ _MOST_STANDING = 30
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a request stands."""
+    """Where a request stands. ``latest`` runs from the newest memory of the task backwards."""
 
     task: RowMapping | None = None
     stages: tuple[RowMapping, ...] = ()
@@ -36,33 +38,36 @@ class Scene:
     latest: tuple[MemoryRecord, ...] = ()
     standing: tuple[MemoryRecord, ...] = ()
     project_id: str | None = None
+    bounded: bool = False
     scope: dict[str, Any] = field(default_factory=dict)
     source_tokens: int = 0
     profile: ContextProfile = field(default_factory=ContextProfile)
 
+    def may_show(self, memory: MemoryRecord) -> bool:
+        """A request for a task or a project sees no other project."""
+        return not self.bounded or memory.project_id in (None, self.project_id)
+
 
 def load_scene(
-    connection: Connection,
-    agent_id: str,
-    task_id: str | None,
-    project_id: str | None,
-    profile: ContextProfile | None,
+    connection: Connection, agent_id: str, task_id: str | None, request: ContextRequest
 ) -> Scene:
     task = _task(connection, agent_id, task_id)
-    project = project_id or (task["project_id"] if task else None)
+    project = _project(connection, agent_id, task_id, task, request.project_id)
     scope = _scope(connection, agent_id, task_id, project)
     where = parse_where(scope, MEMORY_FIELDS)
-    chosen = profile or read_profile(connection, agent_id)
+    profile = request.profile or read_profile(connection, agent_id)
+    read = _Reading(connection, agent_id, request.as_of)
     return Scene(
         task=task,
         stages=_stages(connection, agent_id, task_id),
-        opening=_ends(connection, agent_id, task_id, "-timestamp", chosen.head),
-        latest=_ends(connection, agent_id, task_id, "timestamp", max(chosen.window, chosen.tail)),
-        standing=_standing(connection, agent_id, scope),
+        opening=read.of_task(task_id, "-timestamp", profile.head),
+        latest=read.of_task(task_id, "timestamp", max(2 * profile.window, profile.tail)),
+        standing=read.standing(scope),
         project_id=project,
+        bounded=project is not None or task_id is not None,
         scope=scope,
         source_tokens=_tokens(connection, agent_id, where if scope else None),
-        profile=chosen,
+        profile=profile,
     )
 
 
@@ -76,6 +81,33 @@ def _task(connection: Connection, agent_id: str, task_id: str | None) -> RowMapp
         return None
     statement = select(tasks).where(tasks.c.agent_id == agent_id, tasks.c.task_id == task_id)
     return connection.execute(statement).mappings().first()
+
+
+def _project(
+    connection: Connection,
+    agent_id: str,
+    task_id: str | None,
+    task: RowMapping | None,
+    wanted: str | None,
+) -> str | None:
+    """The project of the request; a task of one project cannot be asked about in another."""
+    home = task["project_id"] if task else _project_of_memories(connection, agent_id, task_id)
+    if wanted is not None and home not in (None, wanted):
+        raise Forbidden(
+            f"task {task_id!r} belongs to project {home!r} and cannot be read for project "
+            f"{wanted!r}"
+        )
+    return wanted or home
+
+
+def _project_of_memories(connection: Connection, agent_id: str, task_id: str | None) -> str | None:
+    """The project that a task's memories name, for a task that was never started."""
+    if task_id is None:
+        return None
+    statement = select(func.min(memories.c.project_id)).where(
+        memories.c.agent_id == agent_id, memories.c.task_id == task_id
+    )
+    return connection.execute(statement).scalar()
 
 
 def _scope(
@@ -106,24 +138,36 @@ def _stages(connection: Connection, agent_id: str, task_id: str | None) -> tuple
     return tuple(connection.execute(statement).mappings())
 
 
-def _ends(
-    connection: Connection, agent_id: str, task_id: str | None, order_by: str, count: int
-) -> tuple[MemoryRecord, ...]:
-    if task_id is None or count == 0:
-        return ()
-    query = parse_query({"task_id": task_id}, MEMORY_FIELDS, order_by=order_by, limit=count)
-    return tuple(repository.find(connection, agent_id, query))
+@dataclass(frozen=True)
+class _Reading:
+    """Memories that hold at a moment: now, or at ``as_of``."""
 
+    connection: Connection
+    agent_id: str
+    as_of: datetime | None
 
-def _standing(
-    connection: Connection, agent_id: str, scope: dict[str, Any]
-) -> tuple[MemoryRecord, ...]:
-    """Preferences, conventions and constraints in force: they matter to every question."""
-    where = {"$and": [{"kind": list(_STANDING), "valid_to": None, "superseded_by": None}]}
-    if scope:
-        where["$and"].append(scope)
-    query = parse_query(where, MEMORY_FIELDS, order_by="importance", limit=_MOST_STANDING)
-    return tuple(repository.find(connection, agent_id, query))
+    def of_task(self, task_id: str | None, order_by: str, count: int) -> tuple[MemoryRecord, ...]:
+        if task_id is None or count == 0:
+            return ()
+        return self._find({"task_id": task_id}, order_by, count)
+
+    def standing(self, scope: dict[str, Any]) -> tuple[MemoryRecord, ...]:
+        """Preferences, conventions and constraints in force: they matter to every question."""
+        where: dict[str, Any] = {"kind": list(_STANDING)}
+        return self._find({"$and": [where, scope]} if scope else where, "importance")
+
+    def _find(
+        self, where: dict[str, Any], order_by: str, limit: int = _MOST_STANDING
+    ) -> tuple[MemoryRecord, ...]:
+        held = {"$and": [where, self._holding()]}
+        query = parse_query(held, MEMORY_FIELDS, order_by=order_by, limit=limit)
+        return tuple(repository.find(self.connection, self.agent_id, query))
+
+    def _holding(self) -> dict[str, Any]:
+        if self.as_of is None:
+            return {"valid_to": None, "superseded_by": None}
+        ended = {"valid_to": {"$lte": self.as_of}}
+        return {"timestamp": {"$lte": self.as_of}, "$not": ended}
 
 
 def _tokens(connection: Connection, agent_id: str, where: Condition | None) -> int:

@@ -48,7 +48,7 @@ class ContextProfile(Value):
     head: Annotated[int, Field(ge=0, le=50)] = 1
     tail: Annotated[int, Field(ge=0, le=50)] = 2
     window: Annotated[int, Field(ge=0, le=1000)] = 10
-    importance_weight: Unit = 0.15
+    importance_weight: Unit = 0.05
     largest_item_share: Annotated[float, Field(gt=0, le=1)] = 0.35
     encoding: str = "o200k_base"
     learn_split: bool = False
@@ -75,6 +75,7 @@ class Form(StrEnum):
     EXCERPT = "excerpt"
     SUMMARY = "summary"
     STAGE_SUMMARY = "stage_summary"
+    TASK_SUMMARY = "task_summary"
 
 
 class ContextEntry(Value):
