@@ -5,12 +5,13 @@
 Two parts. *Real traces*: every run of TRAIL, tau-bench and SWE-agent below the folder is replayed
 step by step, with the default policy and without the channel (see ``content_replay``). *A
 content-heavy run*: twenty steps of pages, searches, tables, logs and files through the public
-channel and a real store, message bytes counted at each step. ``tokens_saved`` and
-``conversation_saved_20_steps`` compare what is sent over the whole run, not the last step.
+channel and a real store, message bytes counted at each step. Savings compare what is sent over the
+whole run, not the last step.
 
-The system prompt and the task are sent at every step whether or not there is a channel, so
-``tokens_saved`` is measured on the conversation after them; the full text also states the share of
-everything sent, and how much there was to save.
+The system prompt and the task are sent at every step whether or not there is a channel.
+``tokens_saved`` is therefore measured on the conversation after them;
+``tokens_saved_of_everything`` counts them too, and ``could_save_of_everything`` is what would be
+saved of everything if the whole conversation after them were left out: no channel can go beyond.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +31,26 @@ from benchmarks.content_traces import Trace, load_traces
 from waypost.content.compaction import choose, compact
 from waypost.content.material import material_of
 from waypost.content.policy import Policy
+from waypost.tokens import count_tokens
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the data sets")
-    parser.add_argument("--json", action="store_true", help="print only the five figures")
+    parser.add_argument("--json", action="store_true", help="print only the figures, on one line")
     parser.add_argument("--every", type=int, default=1, help="replay every n-th run only")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     traces = load_traces(arguments.data)[:: arguments.every]
     if not traces:
         parser.error(f"no runs found below {arguments.data}; give the folder with --data")
     families = replay_all(traces, Policy())
     heavy = asyncio.run(heavy_run(20))
     figures = _figures(families["all"], heavy)
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
-    else:
+    if not arguments.json:
         _print_report(families, heavy, traces)
-        print(json.dumps(figures, indent=2))
+    print(json.dumps(figures))
 
 
 def replay_all(traces: list[Trace], policy: Policy) -> dict[str, Measured]:
@@ -69,6 +70,9 @@ def _figures(measured: Measured, heavy: dict[str, Any]) -> dict[str, float | int
         "peak_bytes_20_steps": heavy["peak_with"],
         "conversation_saved_20_steps": round(heavy["saved"], 4),
         "invalid_message_lists": measured.invalid + heavy["invalid"],
+        "tokens_saved_of_everything": round(measured.saved_of_all, 4),
+        "could_save_of_everything": round(measured.highest_possible, 4),
+        "visible": round(measured.visible / max(measured.uses, 1), 4),
     }
 
 
@@ -90,8 +94,8 @@ def _print_report(
     print()
     print("| plugin | results | tokens in | ms per result |")
     print("|---|---:|---:|---:|")
-    for name, (count, characters, seconds) in sorted(compaction_times(traces).items()):
-        print(f"| {name} | {count} | {characters:,} | {1000 * seconds / count:.2f} |")
+    for name, (count, tokens, seconds) in sorted(compaction_times(traces).items()):
+        print(f"| {name} | {count} | {tokens:,} | {1000 * seconds / count:.2f} |")
     print()
 
 
@@ -106,7 +110,7 @@ def _row(name: str, m: Measured) -> str:
 
 
 def compaction_times(traces: list[Trace]) -> dict[str, tuple[int, int, float]]:
-    """Results, characters and seconds spent per plugin, choosing included."""
+    """Results, tokens and seconds spent per plugin, choosing included."""
     found: dict[str, tuple[int, int, float]] = {}
     for trace in traces:
         for message in trace.messages:
@@ -117,8 +121,8 @@ def compaction_times(traces: list[Trace]) -> dict[str, tuple[int, int, float]]:
             name = choose(material).name
             compact(material)
             spent = time.perf_counter() - started
-            count, characters, seconds = found.get(name, (0, 0, 0.0))
-            found[name] = (count + 1, characters + len(message["content"]), seconds + spent)
+            count, tokens, seconds = found.get(name, (0, 0, 0.0))
+            found[name] = (count + 1, tokens + count_tokens(message["content"]), seconds + spent)
     return found
 
 

@@ -4,7 +4,8 @@ What the recorded agent did is fixed, so the replay answers two questions: how m
 have been sent, and would the agent still have had what it used? A *use* is a name (an id, a path,
 an address, a number) in the agent's own message that occurs in an earlier tool result other than
 those of the step just before, and neither in the instructions nor in the user's words. It is
-*visible* when the prompt holds it, *reachable* when the prompt holds it or cites an item that does.
+*visible* when the prompt holds it, *reachable* when the prompt holds it or cites an item from which
+``retrieve_from_memory`` gives it back: the transform is run, and the name has to be in its answer.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from waypost.content.material import material_of
 from waypost.content.mentions import mentions
 from waypost.content.messages import Style, problems
 from waypost.content.policy import SHOW_EVERYTHING, Policy
+from waypost.content.transforms import apply, source_of
+from waypost.model import Transform, TransformType
 from waypost.tokens import count_tokens
 
 _ERROR = re.compile(r"\A\W{0,4}(?:\w+\.)*\w*(?:error|exception|traceback)\b", re.IGNORECASE)
@@ -140,7 +143,7 @@ class Replay:
             visible = name in text
             self.measured.uses += 1
             self.measured.visible += visible
-            self.measured.reachable += visible or any(name in body for body in cited)
+            self.measured.reachable += visible or any(_opens(body, name) for body in cited)
             hidden += not visible
         if hidden:
             self.measured.reopening += prompt.tokens + _OPENED_TOKENS
@@ -181,6 +184,20 @@ class Replay:
         identifier = content_id(self.trace.name, len(self.items))
         self.items[identifier] = text
         return identifier
+
+
+def _opens(body: str, name: str) -> bool:
+    """True when the tool finds the name in an item, as lines that match or as an excerpt."""
+    if name not in body:
+        return False
+    source = source_of(body)
+    return any(
+        name in apply(Transform(type=kind, params=params), source).text
+        for kind, params in (
+            (TransformType.FILTERED, {"regex": re.escape(name)}),
+            (TransformType.EXCERPT, {"around": name}),
+        )
+    )
 
 
 def valid(messages: list[Message], style: Style = "openai") -> bool:

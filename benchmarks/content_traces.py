@@ -50,9 +50,14 @@ def _read(path: Path) -> Any:
 
 
 def _tau_bench(data: Any) -> Iterator[Trace]:
-    for number, run in enumerate(data):
-        messages = [_plain(message) for message in run["traj"]]
-        yield Trace("tau_bench", f"run {number}", tuple(messages))
+    for name, run in _runs(data):
+        messages = [_plain(message) for message in run.get("traj") or run.get("messages") or ()]
+        yield Trace("tau_bench", f"run {name}", tuple(messages))
+
+
+def _runs(data: Any) -> Iterator[tuple[Any, Any]]:
+    """The runs of a file, whether it lists or names them."""
+    yield from data.items() if isinstance(data, dict) else enumerate(data)
 
 
 def _plain(message: Message) -> Message:
@@ -66,8 +71,8 @@ def _plain(message: Message) -> Message:
 
 
 def _swe_agent(data: Any) -> Iterator[Trace]:
-    for name, run in data.items():
-        yield Trace("swe_agent", name, tuple(_actions_as_calls(run["history"])))
+    for name, run in _runs(data):
+        yield Trace("swe_agent", f"run {name}", tuple(_actions_as_calls(run["history"])))
 
 
 def _actions_as_calls(history: list[Message]) -> Iterator[Message]:

@@ -41,7 +41,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*.md")]
     return sorted(page.relative_to(ROOT) for page in found)
 
 

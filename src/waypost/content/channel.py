@@ -119,7 +119,7 @@ class ContentChannel:
         citation = None
         if opened and not is_error:
             line = f'[{opened}] was opened here; retrieve_from_memory(id="{opened}") opens it again'
-            citation = Citation(opened, line, line)
+            citation = Citation(opened, line, f"[{opened}] opened again")
         self.conversation.add_result(
             Returned(call_id, source, text, citation, "view", is_error=is_error)
         )

@@ -17,7 +17,6 @@ from waypost.tokens import count_tokens
 
 CITATION_TOKENS = 160
 _SHORTEST = 24
-_TELLING = 100
 _MANY_NAMES = 30
 
 
@@ -25,13 +24,14 @@ _MANY_NAMES = 30
 class Citation:
     """A citation as text, and what is left of it once its step is folded away.
 
-    ``line`` says what it is in a few words; ``names`` are those of its names that the line leaves
-    out, the rarest first.
+    ``label`` is the id, what it is and its size; ``telling`` its title or most telling line;
+    ``names`` those of its names that this leaves out, the rarest first.
     """
 
     content_id: str
     text: str
-    line: str
+    label: str
+    telling: str = ""
     names: tuple[str, ...] = ()
 
     @property
@@ -53,9 +53,10 @@ def cite(
     room = max(tokens - count_tokens(head) - 1, 0)
     body, _ = digest(result, material, room)
     text = f"{head}\n{body}" if body else head
-    line = brief(content_id, result, material)
-    names = tuple(name for name in mentions(material.text, _MANY_NAMES) if name not in line)
-    return Citation(content_id, text, line, names)
+    label = f"[{content_id}] {result.what.partition(',')[0]}, {readable_size(material.size)}"
+    telling = result.title or next(iter(result.lines), "")
+    names = tuple(name for name in mentions(material.text, _MANY_NAMES) if name not in telling)
+    return Citation(content_id, text, label, telling, names)
 
 
 def heading(content_id: str, compacted: Compacted, material: Material, token_count: int) -> str:
@@ -66,12 +67,6 @@ def heading(content_id: str, compacted: Compacted, material: Material, token_cou
         f"[{content_id}] {compacted.what}{title}{source} ({size}); "
         f'kept {compacted.kept}; retrieve_from_memory(id="{content_id}")'
     )
-
-
-def brief(content_id: str, compacted: Compacted, material: Material) -> str:
-    """One line: the id, what it is, and its most telling words."""
-    telling = clip(compacted.title or next(iter(compacted.lines), ""), _TELLING)
-    return f"[{content_id}] {compacted.what}, {readable_size(material.size)}: {telling}"
 
 
 def worth_citing(tokens: int, citation: Citation) -> bool:

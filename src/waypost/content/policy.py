@@ -59,7 +59,7 @@ class Policy:
     citation_tokens: int = 160
     error_tokens: int = 300
     own_steps: int | None = 1
-    own_tokens: int = 40
+    own_tokens: int = 30
     fold_after: int | None = 2
     record_lines: int = 120
     batch_tokens: int = 120

@@ -18,6 +18,7 @@ WORTH_CUTTING = 24
 _WORDS = 100
 _ARGUMENTS = 100
 _OUTCOME = 120
+_TELLING = 60
 _NAMES = 60
 
 
@@ -132,11 +133,20 @@ def _call_text(call: ToolCall) -> str:
 
 
 def _outcome(result: Returned | None, before: str) -> str:
-    """What came back: short texts as they are, else the citation's line and its new names."""
+    """What came back: short texts as they are, else what is new in the citation."""
     if result is None:
         return ""
     if result.citation is None or len(result.text) <= _WORDS:
         return f" → {clip(result.text, _OUTCOME)}"
-    line = f" → {clip(result.citation.line, _OUTCOME)}"
-    names = [name for name in result.citation.names if name not in before]
+    citation = result.citation
+    told = [part for part in citation.telling.split(", ") if not _known(part, before)]
+    names = [name for name in citation.names if name not in before]
+    line = f" → {citation.label}"
+    line += f": {clip(', '.join(told), _TELLING)}" if told else ""
     return f"{line}; {clip(', '.join(names), _NAMES)}" if names else line
+
+
+def _known(part: str, before: str) -> bool:
+    """True for a field whose value stands in the record already."""
+    _, sign, value = part.partition("=")
+    return bool(sign) and value in before
