@@ -35,7 +35,7 @@ def parts_of(kind: type) -> set[str]:
     return names - set(methods_of(kind))
 
 
-HELD_LOCALLY = {"archive", "global_memory", "project", "recorder", "runs", "task"}
+HELD_LOCALLY = {"archive", "assembler", "global_memory", "project", "recorder", "runs", "task"}
 """Parts of a memory that work on the database itself; ``waypost.open`` has them."""
 CONTENT_HELD_LOCALLY = {"adopt", "mark_shown", "restore", "snapshot", "store_stream"}
 

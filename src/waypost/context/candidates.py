@@ -24,8 +24,10 @@ class Version:
 class LateVersion:
     """A version whose text is made when it is first asked for: most are never needed."""
 
-    def __init__(self, form: Form, make: Callable[[], str | None]) -> None:
+    def __init__(self, form: Form, size: int, make: Callable[[], str | None]) -> None:
         self.form = form
+        self.size = size
+        """About how many tokens it will have."""
         self._make = make
 
     @cached_property

@@ -182,7 +182,7 @@ class Gatherer:
         limit = max(_SMALLEST_EXCERPT, int(self._max_tokens * _EXCERPT_SHARE))
         if memory.token_count > limit:
             part = partial(excerpt, text, self._query, limit, self._count)
-            versions.append(LateVersion(Form.EXCERPT, part))
+            versions.append(LateVersion(Form.EXCERPT, limit, part))
         if _has_shorter_summary(memory):
             versions.append(Version(Form.SUMMARY, memory.summary))
         return tuple(versions) or (Version(Form.SUMMARY, memory.summary or text[:400]),)

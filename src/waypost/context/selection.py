@@ -16,7 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from waypost.context.budget import flow
-from waypost.context.candidates import AnyVersion, Candidate, Chosen, StandIn, Version
+from waypost.context.candidates import (
+    AnyVersion,
+    Candidate,
+    Chosen,
+    LateVersion,
+    StandIn,
+    Version,
+)
 from waypost.context.excerpt import first_lines
 from waypost.context.render import Renderer
 from waypost.context.sections import Section
@@ -183,13 +190,20 @@ def _best_version(
     if room < _LEAST_ROOM:
         return None
     for version in candidate.versions:
-        if version.form is Form.RAW and candidate.size > 2 * room:
-            continue  # far too long to be worth an exact count
+        if _plainly_too_long(candidate, version, room):
+            continue
         price = selection.price(candidate, version) if version.text else room + 1
         shortest = version is candidate.versions[-1]
         if price <= room and (price <= largest or candidate.pinned or shortest):
             return version
     return None
+
+
+def _plainly_too_long(candidate: Candidate, version: AnyVersion, room: int) -> bool:
+    """Whether making or counting the text would be wasted; both take longer than all the rest."""
+    if isinstance(version, LateVersion):
+        return version.size > room
+    return version.form is Form.RAW and candidate.size > 1.2 * room
 
 
 def _represent(selection: Selection, waiting: Sequence[Candidate]) -> None:
