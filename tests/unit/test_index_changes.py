@@ -81,7 +81,7 @@ ROWS = st.builds(
     terms=st.lists(st.sampled_from(["red", "green", "blue", "gold"]), max_size=5),
     timestamp=st.integers(0, 20).map(lambda hours: hours * 1500.0),
     episode=st.sampled_from([None, "a", "b"]),
-    weight=st.sampled_from([1.0, 1.5]),
+    asks=st.booleans(),
     active=st.booleans(),
 )
 STEPS = st.lists(st.one_of(ROWS, st.integers(1, 12), st.lists(ROWS, max_size=6)), max_size=25)

@@ -30,6 +30,30 @@ def test_an_answer_without_the_words_is_found_through_its_neighbour() -> None:
     assert {route for route, _, _ in found.found_by(1)} >= {"context", "episode"}
 
 
+@pytest.mark.parametrize("by_vector", [False, True])
+def test_the_row_after_a_question_gets_more_from_it_than_from_a_remark(by_vector: bool) -> None:
+    alike, other = unit_vectors(2, 64)
+    index = AgentIndex()
+    for number, episode, asks in ((1, "told", False), (3, "asked", True)):
+        opening = alike if by_vector else None
+        index.add([row(number, "the hotel in Lisbon", episode=episode, asks=asks, vector=opening)])
+        reply = other if by_vector else None
+        index.add([row(number + 1, "the blue one", episode=episode, vector=reply)])
+    query = Query(vector=alike) if by_vector else Query(analyze("Lisbon hotel"))
+    found = index.candidates(query).row_ids.tolist()
+    assert found.index(4) < found.index(2)
+
+
+def test_a_row_that_becomes_a_question_lends_like_one() -> None:
+    index = AgentIndex()
+    for number, episode in ((1, "a"), (3, "b")):
+        index.add([row(number, "the hotel in Lisbon", episode=episode)])
+        index.add([row(number + 1, "the blue one", episode=episode)])
+    index.add([row(3, "the hotel in Lisbon", episode="b", asks=True)])
+    found = ask(index, "Lisbon hotel")
+    assert found.index(4) < found.index(2)
+
+
 def test_a_row_outside_the_episode_gets_no_context_from_it() -> None:
     index = AgentIndex()
     index.add(
@@ -71,11 +95,14 @@ def test_a_vector_of_another_length_is_refused_and_changes_nothing() -> None:
     assert ask(index, "wrong other") == []
 
 
-def test_a_heavier_row_wins_between_equal_ones() -> None:
+def test_a_short_row_comes_before_a_long_one_that_also_says_it() -> None:
+    filler = " ".join(f"word{number}" for number in range(120))
+    vector = unit_vectors(1, 64)[0]
     index = AgentIndex()
-    index.add([row(1, "the code is 4711", episode="a")])
-    index.add([row(2, "the code is 4711", episode="b", weight=1.5)])
-    assert ask(index, "code 4711") == [2, 1]
+    index.add([row(1, f"the code is 4711 {filler}", episode="a", vector=vector)])
+    index.add([row(2, "we spoke of a code", episode="b", vector=vector)])
+    found = index.candidates(Query(vector=vector))
+    assert found.row_ids.tolist() == [2, 1]
 
 
 def test_only_allowed_rows_are_found_but_all_lend_context() -> None:

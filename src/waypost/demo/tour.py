@@ -17,7 +17,7 @@ from rich.text import Text
 from waypost.cli.show import bar, one_recalled, score_line
 from waypost.demo.story import CONSTRAINTS, GOAL, STAGES, TASK, events
 from waypost.memory import MemoryManager
-from waypost.model import Recall, StageMemory, SummaryLine, Weights
+from waypost.model import MemoryRecord, Recall, StageMemory, SummaryLine, Weights
 from waypost.tokens import count_tokens
 
 QUESTIONS = (
@@ -114,10 +114,7 @@ class Tour:
 
     async def _correct(self) -> None:
         self._step("A fact that changed: when is the cutover?")
-        answers = await self._memory.retrieve_memories(
-            "When does the cutover start?", k=1, kinds=("fact",)
-        )
-        new = answers[0].memory
+        new = await self._cutover_time()
         (old,) = await self._memory.list_memories({"superseded_by": new.memory_id})
         timeline = Table.grid(padding=(0, 2, 0, 0))
         timeline.add_row("[dim]said on[/dim]", "[dim]what[/dim]", "[dim]holds[/dim]")
@@ -133,11 +130,19 @@ class Tour:
     async def _ask_as_of(self, before: datetime, after: datetime) -> None:
         self._console.print("\nNothing was deleted, so the memory can also say what it knew then:")
         for label, moment in (("asked on", before), ("asked on", after), ("asked", None)):
-            answer = await self._memory.retrieve_memories(
-                "When does the cutover start?", k=1, kinds=("fact",), as_of=moment
-            )
+            answer = await self._cutover_time(as_of=moment)
             when = f"{label} {_day(moment)}" if moment else "asked now"
-            self._console.print(f"  {when:<25} → {answer[0].memory.content}")
+            self._console.print(f"  {when:<25} → {answer.content}")
+
+    async def _cutover_time(self, as_of: datetime | None = None) -> MemoryRecord:
+        answers = await self._memory.retrieve_memories(
+            "What time is the cutover?",
+            k=1,
+            kinds=("fact",),
+            half_life_hours=HALF_LIFE_HOURS,
+            as_of=as_of,
+        )
+        return answers[0].memory
 
     async def _show_history(self, memory_id: str) -> None:
         self._console.print("\nIts history:")

@@ -66,6 +66,9 @@ _MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 
+QUESTION = "?"
+"""Stands after the terms of a text that asks something; no word is analysed to it."""
+
 _stemming = threading.Lock()
 
 
@@ -80,6 +83,11 @@ def indexed_text(content: str, source: str | None = None, timestamp: datetime | 
     if timestamp is not None:
         day = f"({timestamp.day} {_MONTHS[timestamp.month - 1]} {timestamp.year:04}) "
     return f"{day}{source}: {content}" if source else f"{day}{content}"
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends with a question, or nearly so."""
+    return any(mark in text[-200:] for mark in "?？؟")
 
 
 class _Terms(dict[str, tuple[str, ...]]):

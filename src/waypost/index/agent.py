@@ -143,8 +143,8 @@ class AgentIndex:
             state.bury(slot)
             return False
         self._relocate(slot, row)
-        state.weights.data[slot] = row.weight
         state.active.data[slot] = row.active
+        state.asks.data[slot] = row.asks
         if row.vector is not None:
             self._store_vectors([(slot, row.vector)])
         return True

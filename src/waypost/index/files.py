@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = b"waypost-index-1\n"
+MAGIC = b"waypost-index-2\n"
 ALIGNMENT = 64
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]

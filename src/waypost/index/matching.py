@@ -93,10 +93,10 @@ def neighbour_scores(
     return total
 
 
-def context_scores(match: TextMatch, slots: Slots, near: Sequence[tuple[Slots, float]]) -> Floats:
+def context_scores(match: TextMatch, slots: Slots, near: Sequence[tuple[Slots, Floats]]) -> Floats:
     """What neighbours lend to each slot: the query terms of their heads that it lacks itself.
 
-    ``near`` holds one neighbour for every slot, and the share that it lends.
+    ``near`` holds one neighbour for every slot, and the shares that they lend.
     """
     scores = np.zeros(len(slots), np.float32)
     marks, shares = np.zeros(len(match.row), np.float32), head_shares() + 1
@@ -105,7 +105,7 @@ def context_scores(match: TextMatch, slots: Slots, near: Sequence[tuple[Slots, f
         marks[rows] = shares.take(term.postings.heads)
         lent = np.zeros(len(slots), np.float32)
         for neighbours, share in near:
-            lent += np.float32(share) * np.maximum(marks.take(neighbours, mode="clip") - 1, 0)
+            lent += share * np.maximum(marks.take(neighbours, mode="clip") - 1, 0)
         scores += np.float32(term.idf) * lent * (marks[slots] == 0)
         marks[rows] = 0
     return scores

@@ -24,8 +24,9 @@ from waypost.index.matching import (
 )
 from waypost.index.postings import Postings, PostingsView
 from waypost.index.ranking import (
+    CONTEXT_TEXT_WEIGHT,
     NEIGHBOUR_WEIGHTS,
-    ROUTE_WEIGHTS,
+    REPLY,
     Parts,
     fuse,
     ranks,
@@ -57,9 +58,9 @@ class Snapshot:
     row_ids: NDArray[np.int64]
     times: NDArray[np.float64]
     lengths: NDArray[np.int32]
-    weights: Floats
     live: NDArray[np.bool_]
     active: NDArray[np.bool_]
+    asks: NDArray[np.bool_]
     previous: Slots
     following: Slots
     codes: NDArray[np.int32]
@@ -86,12 +87,13 @@ def search(index: Snapshot, query: Query) -> Candidates:
     parts = Parts(
         text=match.row[slots],
         vector=cosines,
-        context=context_scores(match, slots, _neighbours(index, slots)),
+        context_text=context_scores(match, slots, _neighbours(index, slots)),
+        context_vector=_question_cosines(index, slots, vector),
         episode_text=episode_text,
         episode_vector=episode_vector,
         entity=entity[slots],
         time=_within(index.times[slots], query.time_range),
-        weight=index.weights[slots],
+        lengths=index.lengths[slots],
         ideal_text=match.ideal,
     )
     return _best(index.row_ids[slots], parts, query.limit)
@@ -141,18 +143,30 @@ def _entity_scores(index: Snapshot, query: Query) -> Floats:
 def _in_context(index: Snapshot, match: TextMatch) -> Floats:
     """Text and context at most, per slot."""
     context = neighbour_scores(match.head, index.previous, index.following, NEIGHBOUR_WEIGHTS)
-    return match.row + np.float32(ROUTE_WEIGHTS["context"]) * context
+    return match.row + np.float32(CONTEXT_TEXT_WEIGHT) * context
 
 
-def _neighbours(index: Snapshot, slots: Slots) -> list[tuple[Slots, float]]:
-    """For every slot the rows before and after it, nearest first, and what share they lend."""
+def _neighbours(index: Snapshot, slots: Slots) -> list[tuple[Slots, Floats]]:
+    """For every slot the rows before and after it, nearest first, and what shares they lend."""
     near = []
     for pointers in (index.previous, index.following):
         place = slots
         for share in NEIGHBOUR_WEIGHTS:
             place = pointers.take(place, mode="clip")
-            near.append((place, share))
+            near.append((place, np.full(len(slots), share, np.float32)))
+    before, shares = near[0]
+    shares[index.asks.take(before, mode="clip")] *= np.float32(REPLY)
     return near
+
+
+def _question_cosines(index: Snapshot, slots: Slots, vector: Floats | None) -> Floats:
+    """For every slot the cosine of the question right before it, 0 where there is none."""
+    scores = np.zeros(len(slots), np.float32)
+    before = index.previous.take(slots, mode="clip")
+    replies = np.flatnonzero(index.asks.take(before, mode="clip"))
+    if len(replies):
+        scores[replies] = _cosines(index, before[replies], vector)
+    return scores
 
 
 def _within(times: NDArray[np.float64], span: tuple[float | None, float | None]) -> Floats:

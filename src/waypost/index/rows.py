@@ -24,8 +24,8 @@ class IndexRow:
     """One memory as ranking sees it.
 
     ``episode`` groups the rows that were said or done together (a run, else a task);
-    None leaves it to the index to group by time. ``weight`` is above 1 for sources
-    that matter more. ``vector`` may be missing and arrive with a later ``add``.
+    None leaves it to the index to group by time. ``asks`` marks a question, whose answer
+    is likely the row after it. ``vector`` may be missing and arrive with a later ``add``.
     """
 
     row_id: int
@@ -33,8 +33,8 @@ class IndexRow:
     timestamp: float
     vector: NDArray[np.floating] | None = None
     episode: str | None = None
-    weight: float = 1.0
     active: bool = True
+    asks: bool = False
     entities: Sequence[str] = ()
 
 

@@ -33,10 +33,10 @@ class IndexState:
         self.row_ids: Column[np.int64] = Column(np.int64)
         self.times: Column[np.float64] = Column(np.float64)
         self.lengths: Column[np.int32] = Column(np.int32)
-        self.weights: Column[np.float32] = Column(np.float32)
         self.signatures: Column[np.uint32] = Column(np.uint32)
         self.live: Column[np.bool_] = Column(np.bool_)
         self.active: Column[np.bool_] = Column(np.bool_)
+        self.asks: Column[np.bool_] = Column(np.bool_)
         self.episodes = Episodes(self.times, self.row_ids, self.lengths)
         self.count = 1
         self.total_length = 0
@@ -47,10 +47,10 @@ class IndexState:
             "row_ids": self.row_ids,
             "times": self.times,
             "lengths": self.lengths,
-            "weights": self.weights,
             "signatures": self.signatures,
             "live": self.live,
             "active": self.active,
+            "asks": self.asks,
             "codes": self.episodes.code,
             "previous": self.episodes.previous,
             "next": self.episodes.next,
@@ -64,9 +64,9 @@ class IndexState:
         self.row_ids.data[part] = [row.row_id for row in rows]
         self.times.data[part] = [row.timestamp for row in rows]
         self.lengths.data[part] = [len(row.terms) for row in rows]
-        self.weights.data[part] = [row.weight for row in rows]
         self.signatures.data[part] = [signature(row) for row in rows]
         self.active.data[part] = [row.active for row in rows]
+        self.asks.data[part] = [row.asks for row in rows]
         self.live.data[part] = True
         self.total_length += int(self.lengths.data[part].sum())
         return np.arange(part.start, part.stop)
@@ -102,9 +102,9 @@ class IndexState:
             row_ids=self.row_ids.data[:count],
             times=self.times.data[:count],
             lengths=self.lengths.data[:count],
-            weights=self.weights.data[:count],
             live=self.live.data[:count],
             active=self.active.data[:count],
+            asks=self.asks.data[:count],
             previous=self.episodes.previous.data[:count],
             following=self.episodes.next.data[:count],
             codes=self.episodes.code.data[:count],

@@ -21,15 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from waypost.encode.terms import QUESTION
 from waypost.index import AgentIndex, Candidates, IndexRow, Query
-from waypost.model.vocabulary import Origin
 from waypost.retrieve.search import SearchQuery
 from waypost.store import feed, memories
 
 logger = logging.getLogger(__name__)
 
-USER_WEIGHT = 2.0
-"""What users say decides more often than what agents and tools answer."""
 WORTH_SAVING = 5_000
 """Smaller indexes are rebuilt from the rows faster than it takes to be careful with files."""
 CHUNK = 500
@@ -166,16 +164,19 @@ def index_query(query: SearchQuery) -> Query:
 
 def index_rows(rows: Iterable[feed.FeedRow], now: datetime) -> list[IndexRow]:
     """Rows for the index. What runs out later is dropped from the ranking when it has."""
-    return [
-        IndexRow(
-            row_id=row.row_id,
-            terms=row.index_terms.split(),
-            timestamp=row.timestamp.timestamp(),
-            vector=row.vector,
-            episode=row.run_id or row.task_id,
-            weight=USER_WEIGHT if row.origin == Origin.USER else 1.0,
-            active=row.superseded_by is None and (row.valid_to is None or row.valid_to > now),
-            entities=row.entities,
-        )
-        for row in rows
-    ]
+    return [_index_row(row, now) for row in rows]
+
+
+def _index_row(row: feed.FeedRow, now: datetime) -> IndexRow:
+    terms = row.index_terms.split()
+    asks = terms[-1:] == [QUESTION]
+    return IndexRow(
+        row_id=row.row_id,
+        terms=terms[:-1] if asks else terms,
+        timestamp=row.timestamp.timestamp(),
+        vector=row.vector,
+        episode=row.run_id or row.task_id,
+        active=row.superseded_by is None and (row.valid_to is None or row.valid_to > now),
+        asks=asks,
+        entities=row.entities,
+    )

@@ -38,8 +38,10 @@ from waypost.validation import checked_time
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES_PER_RESULT = 4
-FEWEST_CANDIDATES = 40
+CANDIDATES_PER_RESULT = 2
+FEWEST_CANDIDATES = 20
+"""Among so many of the most relevant the other factors choose: were there more, a recent
+remark that has little to do with the question would come before its answer."""
 
 
 @dataclass(frozen=True, slots=True)

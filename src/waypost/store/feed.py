@@ -34,7 +34,6 @@ class FeedRow:
     timestamp: datetime
     run_id: str | None
     task_id: str | None
-    origin: str
     valid_to: datetime | None
     superseded_by: str | None
     vector: NDArray[np.float32] | None
@@ -108,7 +107,6 @@ def _rows(embedder: str) -> Select[Any]:
         memories.c.timestamp,
         memories.c.run_id,
         memories.c.task_id,
-        memories.c.origin,
         memories.c.valid_to,
         memories.c.superseded_by,
         embeddings.c.vector,

@@ -12,7 +12,7 @@ from datetime import datetime
 from waypost.encode.facts import fact_key
 from waypost.encode.importance import estimate_importance
 from waypost.encode.routing import route
-from waypost.encode.terms import analyze, indexed_text
+from waypost.encode.terms import QUESTION, analyze, asks, indexed_text
 from waypost.encode.text import Encoded, encode
 from waypost.model import Fact, MemoryRecord, NewMemory, Tier, new_id
 from waypost.model.memory import _Placed
@@ -114,7 +114,9 @@ def embedded_text(content: str, source: str | None, timestamp: datetime) -> str:
 
 
 def index_terms(record: MemoryRecord) -> str:
-    return " ".join(analyze(embedded_text(record.content, record.source, record.timestamp)))
+    """The terms of a memory, and the mark of a question behind them."""
+    terms = analyze(embedded_text(record.content, record.source, record.timestamp))
+    return " ".join([*terms, QUESTION] if asks(record.content) else terms)
 
 
 def content_digest(type_: MemoryType, content: str) -> str:
