@@ -23,6 +23,7 @@ from waypost.context.assembler import Cautions, ContextAssembler
 from waypost.context.gather import Caution
 from waypost.embed import embedder_from_url
 from waypost.embed.cached import CachedEmbedder
+from waypost.embed.guarded import GuardedEmbedder
 from waypost.embed.port import Embedder
 from waypost.encode.by_model import ModelEncoder
 from waypost.errors.patterns import caution_text
@@ -241,7 +242,7 @@ def open(
     """
     model = chat_model_from_url(chat, api_key=chat_key) if isinstance(chat, str) else chat
     reader = _encoder(encoder, model)
-    chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
+    chosen = _embedder(embedder, options)
 
     def bounds(backend: Backend) -> Bounds:
         return Bounds(
@@ -252,6 +253,15 @@ def open(
 
     hierarchy = {"chat": model, "encoder": reader, "compression": compression}
     return Opening(lambda: _open(str(url), chosen, bounds, clock, **hierarchy))
+
+
+def _embedder(choice: str | Embedder, options: dict[str, Any]) -> Embedder:
+    """The embedder of an address, or the caller's own, held to the port."""
+    if isinstance(choice, str):
+        return embedder_from_url(choice, **options)
+    if options:
+        raise InvalidInput(f"unknown options {sorted(options)}; an embedder was given ready-made")
+    return GuardedEmbedder(choice)
 
 
 def _encoder(choice: str, chat: ChatModel | None) -> ModelEncoder | None:
@@ -331,14 +341,14 @@ async def reembed(
     stopped. Afterwards open the memory with the new embedder: engines that still have the
     old one search by words only, and say so.
     """
-    chosen = embedder_from_url(embedder, **options) if isinstance(embedder, str) else embedder
+    chosen = _embedder(embedder, options)
     database = Database(backend_for(str(url)))
     try:
         await database.prepare()
         return await move_vectors(database, chosen, now=clock, progress=progress)
     finally:
         await database.close()
-        if chosen is not embedder:
+        if isinstance(embedder, str):
             await chosen.aclose()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, insert, select
 from waypost.embed.port import Embedder
 from waypost.encode.by_model import ModelEncoder, Passage
 from waypost.encode.text import Encoded, encode
-from waypost.exceptions import NotFound, ProviderError
+from waypost.exceptions import DimensionMismatch, NotFound, ProviderError
 from waypost.model import MemoryChanges, MemoryRecord
 from waypost.store import memories, vectors
 from waypost.store.database import Database
@@ -22,6 +23,8 @@ from waypost.store.tables import embeddings
 from waypost.store.tables import memories as table
 from waypost.tokens import count_tokens
 from waypost.write.prepare import content_digest, embedded_text, index_terms, key_of
+
+logger = logging.getLogger(__name__)
 
 
 class Editor:
@@ -93,7 +96,8 @@ class Editor:
         text = embedded_text(changes.content, record.source, record.timestamp)
         try:
             made = await self._embedder.embed_documents([text])
-        except ProviderError:
+        except (ProviderError, DimensionMismatch) as error:
+            logger.warning("changed without a vector, it follows later: %s", error)
             return None, encoded
         return made[0], encoded
 

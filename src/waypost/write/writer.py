@@ -110,7 +110,7 @@ class Writer:
         texts = [_text(prepared[i]) for i in missing]
         try:
             vectors = await self._embedder.embed_documents(texts) if texts else ()
-        except ProviderError as error:
+        except (ProviderError, DimensionMismatch) as error:
             logger.warning("stored without vectors, they follow later: %s", error)
             vectors = ()
         ready.update(zip(missing, vectors, strict=False))
