@@ -21,7 +21,7 @@ from waypost.model import MemoryRecord, Recall, StageMemory, SummaryLine, Weight
 from waypost.tokens import count_tokens
 
 QUESTIONS = (
-    "How many minutes of downtime are allowed?",
+    "How much downtime is allowed during the cutover?",
     "Why did the first load fail, and what did we decide?",
     "What was the problem with the rounding of amounts?",
 )
