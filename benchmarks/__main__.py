@@ -27,7 +27,7 @@ class Benchmark:
 
     @property
     def command(self) -> list[str]:
-        named = ("--data", str(self.data)) if self.data and "--dataset" in self.arguments else ()
+        named = ("--data", str(self.data)) if self.data else ()
         return [sys.executable, "-m", f"benchmarks.{self.module}", *self.arguments, *named]
 
 

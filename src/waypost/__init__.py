@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         LinkKind,
         MemoryChanges,
         MemoryLink,
+        MemoryPlace,
         MemoryRecord,
         MemoryType,
         NewMemory,
@@ -69,12 +70,16 @@ if TYPE_CHECKING:
         RecalledMemory,
         RecallRequest,
         RouteHit,
+        SourceTrail,
+        StageContext,
         StageMemory,
         StageType,
         Stored,
         StrategicContext,
+        SummaryLine,
         TaskContext,
         TaskProgress,
+        TaskStatus,
         Tier,
         TimeRange,
         Transform,
@@ -98,6 +103,7 @@ if TYPE_CHECKING:
         Strategy,
     )
     from waypost.retention.archive import Archive
+    from waypost.stages.compress import validate_compression_quality
     from waypost.stages.compressor import CompressionConfig, ContextCompressor
     from waypost.stages.manager import StageManager
     from waypost.stages.tasks import TaskManager
@@ -135,15 +141,17 @@ _HOMES = {
         "Action AgentProfile CompressionMetric ContentCriteria ContentItem "
         "ContentSnapshot ContentType ContentView DecisionType ErrorPattern ErrorRecord "
         "Fact Factors HistoryEntry Interaction LinkKind MemoryChanges MemoryLink "
-        "MemoryRecord MemoryType NewMemory Origin Recall RecallRequest RecalledMemory "
-        "RouteHit StageMemory StageType Stored StrategicContext TaskContext TaskProgress "
-        "Tier TimeRange Transform TransformType Trust Weights Why "
+        "MemoryPlace MemoryRecord MemoryType NewMemory Origin Recall RecallRequest RecalledMemory "
+        "RouteHit SourceTrail StageContext StageMemory StageType Stored StrategicContext "
+        "SummaryLine TaskContext TaskProgress TaskStatus Tier TimeRange Transform "
+        "TransformType Trust Weights Why "
     ),
     "waypost.model.context": "ContextPackage ContextProfile ContextRequest TierSplit",
     "waypost.model.retention": (
         "Capacity ErasureReport PruneReport RestoreReport RetentionPolicy Strategy "
     ),
     "waypost.retention.archive": "Archive",
+    "waypost.stages.compress": "validate_compression_quality",
     "waypost.stages.compressor": "CompressionConfig ContextCompressor",
     "waypost.stages.manager": "StageManager",
     "waypost.stages.tasks": "TaskManager",
@@ -200,6 +208,7 @@ __all__ = [
     "MemoryEnabledAgent",
     "MemoryLink",
     "MemoryManager",
+    "MemoryPlace",
     "MemoryRecord",
     "MemoryType",
     "NewMemory",
@@ -217,7 +226,9 @@ __all__ = [
     "RunResult",
     "SharedContent",
     "Sharing",
+    "SourceTrail",
     "SqliteItemBackend",
+    "StageContext",
     "StageManager",
     "StageMemory",
     "StageType",
@@ -225,10 +236,12 @@ __all__ = [
     "StrategicContext",
     "Strategist",
     "Strategy",
+    "SummaryLine",
     "TaskContext",
     "TaskManager",
     "TaskMemoryStore",
     "TaskProgress",
+    "TaskStatus",
     "Tier",
     "TierSplit",
     "TimeRange",
@@ -250,6 +263,7 @@ __all__ = [
     "sync",
     "testing",
     "tool",
+    "validate_compression_quality",
 ]
 
 

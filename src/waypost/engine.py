@@ -26,12 +26,13 @@ from waypost.embed.cached import CachedEmbedder
 from waypost.embed.guarded import GuardedEmbedder
 from waypost.embed.port import Embedder
 from waypost.encode.by_model import ModelEncoder
-from waypost.errors.patterns import caution_text
+from waypost.errors.patterns import caution_text, error_text
+from waypost.errors.severity import SEVERE
 from waypost.errors.strategy import Strategist
 from waypost.errors.tracker import ErrorTracker
 from waypost.exceptions import InvalidInput, StorageError
 from waypost.memory import MemoryManager, Parts
-from waypost.model import CallerId, NewMemory, Stored, utc_now
+from waypost.model import CallerId, ErrorPattern, ErrorRecord, NewMemory, Stored, utc_now
 from waypost.model.base import Value
 from waypost.model.retention import RetentionPolicy
 from waypost.retention.keeper import Bounds
@@ -282,20 +283,39 @@ def objects_for(backend: Backend, archive_url: str | None) -> ObjectStore:
 
 
 def _cautions(errors: ErrorTracker) -> Cautions:
-    """A task's open error patterns, as the context says them."""
+    """A task's open error patterns and unresolved severe errors, as the context says them."""
 
     async def read(task_id: str | None) -> list[Caution]:
+        patterns = await errors.open_patterns(task_id)
+        repeated = {pattern.signature for pattern in patterns}
+        severe = await errors.severe_errors(task_id)
         return [
-            Caution(
-                caution_id=pattern.error_ids[-1],
-                text=caution_text(pattern),
-                last_seen=pattern.last_seen,
-                severity=pattern.max_severity,
-            )
-            for pattern in await errors.open_patterns(task_id)
+            *map(_repeated, patterns),
+            *(_severe(error) for error in severe if error.signature not in repeated),
         ]
 
     return read
+
+
+def _repeated(pattern: ErrorPattern) -> Caution:
+    return Caution(
+        caution_id=pattern.error_ids[-1],
+        text=caution_text(pattern),
+        last_seen=pattern.last_seen,
+        severity=pattern.max_severity,
+        pinned=pattern.max_severity >= SEVERE,
+    )
+
+
+def _severe(error: ErrorRecord) -> Caution:
+    return Caution(
+        caution_id=error.memory_id or error.error_id,
+        text=error_text(error),
+        last_seen=error.recorded_at,
+        severity=error.error_severity,
+        reason="a severe error of this task that is not resolved",
+        pinned=True,
+    )
 
 
 async def _open(

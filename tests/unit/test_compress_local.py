@@ -159,6 +159,30 @@ def test_a_statement_in_other_words_is_kept_once() -> None:
     assert len(texts) == 2
 
 
+def test_a_line_that_begins_with_a_negative_number_keeps_its_sign() -> None:
+    lines = compress([Source("page", "Change today\n-0.19 (-0.49%)")]).lines
+    assert "-0.19 (-0.49%)" in [line.text for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_error"),
+    [
+        ("PoolTimeout: request timed out", True),
+        ("ERROR could not connect", True),
+        ("bash: foo: command not found", True),
+        (".error-navbar{top:0;width:100%;}", False),
+        ("    raise ValueError('bad row')", False),
+        ("except KeyError:", False),
+        ('print("Error: " + message)', False),
+    ],
+)
+def test_an_error_is_what_a_tool_reports_not_code_that_has_the_word(
+    line: str, is_error: bool
+) -> None:
+    report = compress([Source("out", f"start of output\n{line}\nend", bulk=True)]).report
+    assert ("error" in report.by_kind) is is_error
+
+
 def test_courtesies_of_the_agent_are_left_out() -> None:
     polite = "Your order W42 was cancelled. If you need anything else, please let me know!"
     assert "let me know" not in compress([Source("agent", polite)]).text

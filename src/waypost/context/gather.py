@@ -36,12 +36,14 @@ _PROGRESS_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Caution:
-    """A mistake that was made more than once, in one sentence."""
+    """A mistake that was made more than once, or was severe, in one sentence."""
 
     caution_id: str
     text: str
     last_seen: datetime
     severity: float = 0.5
+    reason: str = "an error that came more than once and is not resolved"
+    pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,10 @@ class Gatherer:
         lent = company(visible)
         groups: list[Iterable[Candidate]] = [
             task_lines(scene, self._progress(scene)),
+            map(_caution, found.cautions),
             (self._recalled(one, found, newest, lent[one.memory_id]) for one in visible),
             self._window(found),
             (self._standing(memory, found) for memory in scene.standing),
-            map(_caution, found.cautions),
             map(_citation, found.citations),
         ]
         unique: dict[str, Candidate] = {}
@@ -267,10 +269,11 @@ def _caution(caution: Caution) -> Candidate:
         tier=Tier.TASK,
         versions=(Version(Form.RAW, caution.text),),
         value=_CAUTION_VALUE + 0.3 * caution.severity,
-        reason="an error that came more than once and is not resolved",
+        reason=caution.reason,
         timestamp=caution.last_seen,
         origin=Origin.DERIVED,
         trust=Trust.MEDIUM,
+        pinned=caution.pinned,
     )
 
 

@@ -71,6 +71,13 @@ def caution_text(pattern: ErrorPattern) -> str:
     return f"{pattern.occurrences} times{where}: {pattern.description}.{around}{advice}"
 
 
+def error_text(error: ErrorRecord) -> str:
+    """A single error in one sentence, with what was done about it."""
+    where = f" in {error.tool or error.action}" if error.tool or error.action else ""
+    tried = f" Tried: {error.recovery_action}." if error.recovery_action else ""
+    return f"{error.error_type}{where}: {_first_line(error.error_description)}.{tried}"
+
+
 def common_context(group: Sequence[ErrorRecord], others: Sequence[ErrorRecord]) -> tuple[str, ...]:
     """What nearly all errors of a group had around them and other errors mostly had not."""
     here = Counter(feature for error in group for feature in set(_features(error)))

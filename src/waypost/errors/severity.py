@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+SEVERE = 0.8
+"""From here on an error is critical: its task is told of it until it is resolved."""
+
 _OF_TYPE = {"constraint": 0.7, "execution": 0.6, "logic": 0.6, "validation": 0.5}
 _UNKNOWN_TYPE = 0.5
 _WORSE = re.compile(

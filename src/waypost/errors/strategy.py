@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from waypost.errors.patterns import find_patterns
+from waypost.errors.severity import SEVERE
 from waypost.exceptions import InvalidInput
 from waypost.model import (
     Attempt,
@@ -34,6 +35,7 @@ from waypost.model import (
     new_id,
     utc_now,
 )
+from waypost.model.vocabulary import ERROR
 from waypost.store import errors as error_rows
 from waypost.store import hierarchy
 from waypost.store import memories as repository
@@ -43,9 +45,9 @@ from waypost.store.tables import memories
 T = TypeVar("T")
 
 _BASE = 0.5
-_SEVERE = 0.8
 _MOST_ATTEMPTS = 20
 _STREAK = 3
+_PIVOTS = 2
 _SAME_TASK, _OTHER_TASK = 0.6, 0.2
 _MOST_LEARNED = 1.2
 
@@ -198,7 +200,7 @@ def _error_patterns(situation: Situation) -> Found:
 
 
 def _severe_errors(situation: Situation) -> Found:
-    severe = [e for e in situation.errors if e.error_severity >= _SEVERE and e.resolved is not True]
+    severe = [e for e in situation.errors if e.error_severity >= SEVERE and e.resolved is not True]
     if not severe:
         return []
     ids = [error.error_id for error in severe]
@@ -252,7 +254,28 @@ def _learned(situation: Situation) -> Found:
         statement = f"{decision} was tried {len(known)} times before and worked {worked} times"
         weight = max(-_MOST_LEARNED, min(_MOST_LEARNED, total))
         found.append(_item(decision, statement, weight, [one.intervention_id for one in known]))
-    return found
+    return found + _failed_pivots(situation)
+
+
+def _failed_pivots(situation: Situation) -> Found:
+    """When one way out after the other fails, the task itself is in question."""
+    failed = [
+        one.intervention_id
+        for one in situation.interventions
+        if one.task_id == situation.task.task_id
+        and one.decision_type is DecisionType.PIVOT
+        and one.success is False
+    ]
+    if len(failed) < _PIVOTS:
+        return []
+    return [
+        _item(
+            DecisionType.STOP,
+            f"{len(failed)} pivots on this task failed",
+            0.4 * len(failed),
+            failed,
+        )
+    ]
 
 
 def _item(
@@ -289,7 +312,7 @@ def _situation(connection: Connection, agent_id: str, task_id: str) -> Situation
     errors = error_rows.of_task(connection, agent_id, task_id)
     statement = (
         repository.rows_of(agent_id)
-        .where(memories.c.task_id == task_id)
+        .where(memories.c.task_id == task_id, memories.c.kind != ERROR)
         .order_by(memories.c.timestamp.desc(), memories.c.row_id.desc())
         .limit(200)
     )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from waypost.errors.patterns import find_patterns
-from waypost.errors.severity import severity_of
+from waypost.errors.severity import SEVERE, severity_of
 from waypost.errors.signature import VERSION, signature_of
 from waypost.exceptions import InvalidInput
 from waypost.model import (
@@ -36,6 +36,8 @@ from waypost.store import errors as rows
 from waypost.store import hierarchy
 from waypost.store import memories as repository
 from waypost.store.database import Database
+
+_MOST_SEVERE = 10
 
 T = TypeVar("T")
 Remember = Callable[[NewMemory], Awaitable[Stored]]
@@ -127,6 +129,15 @@ class ErrorTracker:
         """The unresolved patterns a task should know of: its own and its project's."""
         found = find_patterns(await self._read(rows.in_scope, task_id))
         return [pattern for pattern in found if pattern.is_open]
+
+    async def severe_errors(self, task_id: str | None) -> list[ErrorRecord]:
+        """A task's severe errors that nothing has resolved, newest first, one of each signature."""
+        if task_id is None:
+            return []
+        errors = await self._read(rows.of_task, task_id)
+        last = {error.signature: error for error in errors}
+        severe = [e for e in last.values() if e.error_severity >= SEVERE and not e.resolved]
+        return sorted(severe, key=lambda error: error.recorded_at, reverse=True)[:_MOST_SEVERE]
 
     def calculate_error_severity(
         self, error_type: str, description: str, context: str = ""

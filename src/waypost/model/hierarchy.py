@@ -21,13 +21,14 @@ class SummaryLine(Value):
     """One line of a summary and the records that support it.
 
     ``kind`` says what it is: command, decision, constraint, outcome, error, resolution, question,
-    statement, or fact for a line of plain values.
+    statement, or fact for a line of plain values. ``personal`` lines are a person's own words.
     """
 
     text: str
     source_ids: tuple[str, ...]
     pinned: bool = False
     kind: str = "fact"
+    personal: bool = False
 
 
 class StageMemory(Value):

@@ -23,6 +23,7 @@ from waypost.exceptions import InvalidInput
 from waypost.model import CompressionMetric, MemoryRecord, StageMemory, SummaryLine, new_id, utc_now
 from waypost.stages.compress.local import Compressed, Target, compress
 from waypost.stages.compress.model import ModelFailed, ModelUse, compress_with
+from waypost.stages.compress.near_repeats import repeats
 from waypost.stages.compress.retention import validate_compression_quality
 from waypost.stages.compress.sources import Source, from_memories, from_summary
 from waypost.store import compressions
@@ -128,10 +129,16 @@ class ContextCompressor:
 
     async def compress_task(self, stages: Sequence[StageMemory], goal: str) -> Compression:
         """Summarise a task from the summaries of its stages, citing the memories below them."""
+        is_told = repeats(goal)
         sources: list[Source] = []
         cited: dict[str, tuple[str, ...]] = {}
         for stage in stages:
-            lines = from_summary(stage.summary_lines, stage.stage_id)
+            lines = from_summary(
+                stage.summary_lines,
+                stage.stage_id,
+                latest=stage is stages[-1],
+                is_told=is_told,
+            )
             sources += lines
             cited |= {
                 source.source_id: line.source_ids
@@ -353,7 +360,13 @@ def _storable(made: Compression, sources: Sequence[Source]) -> dict[str, Any]:
         **{name: getattr(made, name) for name in _STORED},
         "use": [made.use.model, made.use.tokens_in, made.use.tokens_out],
         "lines": [
-            [line.text, [places[name] for name in line.source_ids], line.pinned, line.kind]
+            [
+                line.text,
+                [places[name] for name in line.source_ids],
+                line.pinned,
+                line.kind,
+                line.personal,
+            ]
             for line in made.lines
         ],
     }
@@ -369,7 +382,8 @@ def _restored(stored: dict[str, Any], sources: Sequence[Source]) -> Compression:
             source_ids=tuple(sources[place].source_id for place in places),
             pinned=pinned,
             kind=kind,
+            personal=personal,
         )
-        for text, places, pinned, kind in stored["lines"]
+        for text, places, pinned, kind, personal in stored["lines"]
     )
     return Compression(lines=lines, use=ModelUse(*stored["use"]), cached=True, **values)

@@ -90,6 +90,9 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 _LOUD = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|FAILED|PANIC)\b|[a-z]Error\b|[a-z]Exception\b|[:!]")
+_SOURCE_LINE = re.compile(r"[{};]\s*$|^\s*(?:[.#@]\w|//|def |class |import |from |return\b|if )")
+_CODE_LINE = re.compile(r"^\s*(?:raise|except|catch|throw|print|assert|logger?\.\w+)\b|\bprint\(")
+_RAISED = re.compile(r"\b\w{1,60}(?:Error|Exception)\b\s*:|\b(?:ERROR|FATAL|PANIC)\b")
 _ASSERTS = re.compile(
     r"\b(?:I|we|he|she|they|my|our|his|her|their)\b|\b(?:is|are|was|were|has|had|have)\b",
     re.IGNORECASE,
@@ -99,11 +102,11 @@ _MARKED_QUESTION = re.compile(
     r"need(?:s)? to (?:check|verify|confirm|find out))\b",
     re.IGNORECASE,
 )
-# Courtesies of an assistant: they ask or offer, and state nothing.
+# An assistant's courtesies and announcements: they ask, offer or introduce, and state nothing.
 _OFFER = re.compile(
-    r"^(?:please |just |do |and |kindly )*(?:let me know|feel free|don't hesitate|"
-    r"if (?:you|there)\b.{0,80}\b(?:let me know|feel free|happy to|I can|assist|help)\b)|"
-    r"\b(?:happy|glad|here) to (?:help|assist)\b",
+    r"\b(?:let me know|feel free|don't hesitate|(?:happy|glad|here) to (?:help|assist)|"
+    r"please (?:confirm|provide|specify|tell me|choose|select)|would you like)\b|"
+    r"\bif (?:you|there)\b[^.]{0,160}\b(?:assist\w*|help|questions?|concerns?)\b|:\s*$",
     re.IGNORECASE,
 )
 _CAPITAL = re.compile(r"[A-Z][\w'’-]*\Z")
@@ -161,8 +164,7 @@ def statement_kind(unit: Unit, *, bulk: bool, personal: bool) -> str | None:
     if unit.shape == "command":
         return None
     if bulk or unit.shape != "prose":
-        loud = len(text) <= _MAX_ERROR_LINE and _HARD_ERROR.search(text) and _LOUD.search(text)
-        return "error" if loud else None
+        return "error" if _is_error_line(text) else None
     if text.rstrip("\"')* ").endswith("?") or _MARKED_QUESTION.search(text):
         return "question"
     if not personal and _OFFER.search(text):
@@ -173,6 +175,15 @@ def statement_kind(unit: Unit, *, bulk: bool, personal: bool) -> str | None:
     if personal and _WISH.search(text):
         return "constraint"
     return "statement" if personal and _ASSERTS.search(text) else None
+
+
+def _is_error_line(text: str) -> bool:
+    """Whether a line of output reports a failure, rather than having the word in code or style."""
+    if len(text) > _MAX_ERROR_LINE or not (_HARD_ERROR.search(text) and _LOUD.search(text)):
+        return False
+    if _CODE_LINE.search(text):
+        return False
+    return not _SOURCE_LINE.search(text) or _RAISED.search(text) is not None
 
 
 def is_marked_question(text: str) -> bool:
@@ -239,6 +250,12 @@ def _noun_after(content: list[Token], place: int) -> str:
     token = content[place + 1]
     adjacent = token.start - content[place].end <= 1
     return token.form if adjacent and token.kind == "word" else ""
+
+
+def as_statement(text: str) -> TypedFact:
+    """A whole text as one statement, whatever it is."""
+    tokens = tokenize(text)
+    return _statement("statement", text, tokens, [token for token in tokens if token.is_content])
 
 
 def _statement(kind: str, text: str, tokens: list[Token], content: list[Token]) -> TypedFact:

@@ -4,7 +4,8 @@ Weights follow four rules. A fact counts once, however often it is said, so what
 much as what is repeated. Statements that bind, end or break something weigh three times a value.
 What is said, done or asked counts in full. A value inside bulk output (tool results, pages, files,
 listings) counts in full where it is used outside; one that nothing used counts a tenth, except in
-the latest result, which nothing could have used yet; and where a result has more than a few such
+the latest result, which nothing could have used yet (the details of a stage, read for its task's
+summary, are never that); and where a result has more than a few such
 values they fall off with the square of their number. A question counts while it is open: marked
 as such, or among the last things said.
 """
@@ -125,7 +126,9 @@ def _bulk_entries(
     latest = max((unit.source for unit, held in zip(units, bulk, strict=True) if held), default=0)
     for entry in found.values():
         entry.weight *= min(1.0, (FEW_VALUES / counts[_place(entry, units, sources)]) ** 2)
-        if units[entry.units[-1]].source < latest and not entry.instances[0].is_statement:
+        place = units[entry.units[-1]].source
+        is_detail = bool(sources[place].group)
+        if is_detail or (place < latest and not entry.instances[0].is_statement):
             entry.weight *= UNUSED
     return list(found.values())
 

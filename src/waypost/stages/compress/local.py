@@ -88,7 +88,7 @@ def compress(
     best = attempt.at(floor)
     while best.report.retention < target.retention and floor < 1.0:
         floor = min(1.0, floor + _STEP)
-        best = attempt.at(floor)
+        best = max(best, attempt.at(floor), key=lambda draft: draft.report.retention)
     for _ in range(_TRIMS if best.tokens > wanted else 0):
         floor -= _STEP
         shorter = attempt.at(floor)
@@ -173,6 +173,7 @@ def _line(ledger: Ledger, position: int, source_ids: Iterable[str]) -> SummaryLi
         source_ids=tuple(source_ids),
         pinned=source.pinned and unit.shape != GIVEN,
         kind=line_kind(unit, source),
+        personal=source.personal and unit.shape != GIVEN,
     )
 
 

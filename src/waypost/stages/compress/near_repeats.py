@@ -8,11 +8,13 @@ that lacks all of them cannot have enough), so the cost stays linear in the text
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from waypost.stages.compress.facts import TypedFact
+from waypost.stages.compress.facts import TypedFact, as_statement
+from waypost.stages.compress.sources import from_text
+from waypost.stages.compress.units import split
 
 STATEMENT_SHARE = 0.7
 _MOST_UNITS = 200
@@ -47,6 +49,18 @@ def keeps(forms: frozenset[str], negated: bool, fact: TypedFact) -> bool:
         and fact.values <= forms
         and len(wanted & forms) >= STATEMENT_SHARE * len(wanted)
     )
+
+
+def repeats(text: str) -> Callable[[str], bool]:
+    """A test whether a line only says again what some sentence of ``text`` says."""
+    said = [as_statement(unit.text) for unit in split(from_text(text), 0)]
+    sentences = [(frozenset(fact.forms), fact.negated) for fact in said]
+
+    def says_nothing_new(line: str) -> bool:
+        fact = as_statement(line)
+        return bool(fact.forms) and any(keeps(*sentence, fact) for sentence in sentences)
+
+    return says_nothing_new
 
 
 def _candidates(fact: TypedFact, holding: dict[str, list[int]]) -> list[int]:

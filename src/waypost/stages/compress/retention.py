@@ -29,7 +29,6 @@ from waypost.stages.compress.words import VALUES, Token, tokenize
 SUPPORTED_SHARE = 0.6
 _WINDOW = 2
 _PART = re.compile(r"\w+")
-_COUNT_MARK = re.compile(r" ×\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class SummaryIndex:
     """The lines of a summary as forms, searchable by form."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = [tokenize(_COUNT_MARK.sub("", line)) for line in lines]
+        self.lines = [tokenize(line) for line in lines]
         readings = [
             tokens
             for line, whole in zip(lines, self.lines, strict=True)

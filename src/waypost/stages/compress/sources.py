@@ -9,13 +9,14 @@ elsewhere. It is *personal* when a person speaks in it, so that plain assertions
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from waypost.model import MemoryRecord, Origin, SummaryLine
 from waypost.model.vocabulary import INTERACTION, MESSAGE, TOOL_OUTPUT
 
+_LASTING = frozenset(("decision", "outcome", "resolution", "question"))
 _BULK_ORIGINS = frozenset((Origin.TOOL, Origin.DOCUMENT))
 
 
@@ -65,22 +66,45 @@ def from_text(text: str, source_id: str = "text") -> Source:
     return Source(source_id, text, personal=True)
 
 
-def from_summary(lines: Sequence[SummaryLine], group: str) -> list[Source]:
-    """Read the lines of a summary as sources, named by group and position.
+def from_summary(
+    lines: Sequence[SummaryLine],
+    group: str,
+    *,
+    latest: bool = True,
+    is_told: Callable[[str], bool] = lambda _: False,
+) -> list[Source]:
+    """Read the lines of a stage's summary as sources, named by group and position.
 
-    What was stated stands by itself. Lines of values and commands are the summary's details: they
-    remain where they are, so above it they count like the details of one tool result.
+    What the rest of the task rests on stands by itself: decisions, outcomes, resolutions, open
+    questions, what a person demanded, and errors that nothing followed (those of the ``latest``
+    stage after its last outcome or resolution). The other lines, and those for which ``is_told``
+    (the task's goal says them already), are the stage's details: they remain where they are, one
+    step down, so above it they count like the details of one result.
     """
+    answered = _last_answer(lines) if latest else len(lines)
     return [
         Source(
             f"{group}:{position}",
             line.text,
-            bulk=line.kind in ("fact", "command", "statement") and not line.pinned,
+            bulk=not line.pinned
+            and (not _stands_alone(line, unanswered=position > answered) or is_told(line.text)),
+            personal=line.personal,
             pinned=line.pinned,
             group=group,
         )
         for position, line in enumerate(lines)
     ]
+
+
+def _last_answer(lines: Sequence[SummaryLine]) -> int:
+    answers = [place for place, line in enumerate(lines) if line.kind in ("outcome", "resolution")]
+    return answers[-1] if answers else -1
+
+
+def _stands_alone(line: SummaryLine, *, unanswered: bool) -> bool:
+    if line.kind == "constraint":
+        return line.personal
+    return line.kind in _LASTING or (unanswered and line.kind == "error")
 
 
 def command_line(action: _Acted) -> str:

@@ -21,7 +21,7 @@ _MAX_JSON_DEPTH = 12
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9•*-])|\s*[•]\s*|\s{3,}")
 _CLAUSE = re.compile(r"(?<=;)\s|\s[—–-]\s|(?<=,)\s(?=(?:and|but|so|which|because|while|then|or)\s)")
-_MARKUP = re.compile(r"^(?:[#>*•|\s–-]|\d{1,3}[.)]\s)+|\*{2,}|`+|\s*[|\s]+$")
+_MARKUP = re.compile(r"^(?:[#>*•|\s–]|-(?![\d.])|\d{1,3}[.)]\s)+|\*{2,}|`+|\s*[|\s]+$")
 _BARE_MARK = re.compile(r"\W*\d{1,3}[.)]\W*")
 _ESCAPED = 3
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\(([^)\s]+)[^)]*\)")

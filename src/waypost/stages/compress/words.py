@@ -30,6 +30,7 @@ _BORDER = r"(?<![\w@+=./~-])"
 _TOKEN = re.compile(
     rf"""
     (?P<word>(?<![\w@/.~#-])(?!{_MONTH}\s\d)[A-Za-z]+(?:['’][A-Za-z]+)?(?=[\s,;!?)\]"*]|[.:]?(?:\s|$)))
+  | (?P<mark>\s×\d+ | \#{(2,)}\w*\#*)
   | (?P<url>[a-z][a-z0-9+.-]{{1,9}}://[^\s<>"'`\])}}|]+)
   | (?P<email>{_BORDER}[\w.+-]{{1,64}}@[\w-]{{1,64}}(?:\.[\w-]{{1,64}})+)
   | (?P<date>
@@ -93,8 +94,8 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text in their order; punctuation is dropped."""
-    return [_token(match) for match in _TOKEN.finditer(text)]
+    """The tokens of a text in their order; punctuation and marks (``×3``, ``##``) are dropped."""
+    return [_token(match) for match in _TOKEN.finditer(text) if match.lastgroup != "mark"]
 
 
 def forms(text: str) -> list[str]:
