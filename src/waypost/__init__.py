@@ -89,9 +89,12 @@ if TYPE_CHECKING:
         Why,
     )
     from waypost.model.context import (
+        ContextEntry,
+        ContextItem,
         ContextPackage,
         ContextProfile,
         ContextRequest,
+        LearnedSplit,
         TierSplit,
     )
     from waypost.model.retention import (
@@ -146,7 +149,10 @@ _HOMES = {
         "SummaryLine TaskContext TaskProgress TaskStatus Tier TimeRange Transform "
         "TransformType Trust Weights Why "
     ),
-    "waypost.model.context": "ContextPackage ContextProfile ContextRequest TierSplit",
+    "waypost.model.context": (
+        "ContextEntry ContextItem ContextPackage ContextProfile ContextRequest LearnedSplit "
+        "TierSplit"
+    ),
     "waypost.model.retention": (
         "Capacity ErasureReport PruneReport RestoreReport RetentionPolicy Strategy "
     ),
@@ -184,6 +190,8 @@ __all__ = [
     "ContentView",
     "ContextAssembler",
     "ContextCompressor",
+    "ContextEntry",
+    "ContextItem",
     "ContextPackage",
     "ContextProfile",
     "ContextRequest",
@@ -202,6 +210,7 @@ __all__ = [
     "InMemoryBackend",
     "Interaction",
     "JsonFileBackend",
+    "LearnedSplit",
     "LinkKind",
     "MemoryBackend",
     "MemoryChanges",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from waypost.content.runs import RunReader, RunRecorder
 from waypost.content.store import ContentStore
+from waypost.context import learning
 from waypost.context.assembler import ContextAssembler
 from waypost.exceptions import StorageError
 from waypost.filters import parse_query, parse_where
@@ -27,15 +28,19 @@ from waypost.model import (
     NewMemory,
     Recall,
     RecallRequest,
+    SourceTrail,
     Stored,
+    TaskContext,
+    TaskStatus,
     Tier,
 )
-from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.context import ContextEntry, ContextPackage, ContextRequest, LearnedSplit
 from waypost.model.profile import AgentProfile
 from waypost.model.retention import ErasureReport, PruneReport, RestoreReport, Strategy
 from waypost.retention.archive import Archive
 from waypost.retention.keeper import Keeper
 from waypost.retrieve.retriever import Retriever
+from waypost.stages.views import trail_of
 from waypost.store import memories, profiles, statistics
 from waypost.store.database import Database
 from waypost.task_memory import TaskMemory, TaskParts
@@ -158,6 +163,27 @@ class MemoryManager(TaskMemory):
         )
         return await self._parts.assembler.build(task_id, request)
 
+    async def report_context_use(
+        self, items: Iterable[ContextEntry | Mapping[str, Any]], used: Iterable[str]
+    ) -> LearnedSplit:
+        """Say which entries of a context were of use, by their ids; what has been learned.
+
+        ``items`` are those of the package. An agent whose profile has ``learn_split`` set
+        moves the tier shares of later contexts a little; for any other nothing changes.
+        """
+        entries = [
+            item if isinstance(item, ContextEntry) else checked(ContextEntry, item)
+            for item in items
+        ]
+        return await self._database.write(
+            learning.report_use, self.agent_id, entries, tuple(used), self._parts.clock(),
+            agent=self.agent_id,
+        )  # fmt: skip
+
+    async def get_tier_split(self) -> LearnedSplit:
+        """How this agent's contexts divide their budget between tiers, and why."""
+        return await self._read(learning.read_split)
+
     async def get_memory(self, memory_id: str) -> MemoryRecord:
         """One memory by its id; NotFound when this agent has none."""
         return await self._read(memories.get, checked_id(memory_id))
@@ -237,9 +263,44 @@ class MemoryManager(TaskMemory):
         """The memory of one project. It cannot read another project's by any argument."""
         return ProjectMemoryStore(self._tier_parts(), project_id, max_items=max_items)
 
-    def global_memory(self, confirm: Confirm | None = None) -> GlobalMemoryStore:
-        """What the agent knows everywhere; ``confirm`` is asked before it changes."""
-        return GlobalMemoryStore(self._tier_parts(), confirm)
+    def global_memory(self, confirmation_callback: Confirm | None = None) -> GlobalMemoryStore:
+        """What the agent knows everywhere; the callback, plain or async, is asked before a
+        preference is stored or everything is cleared."""
+        return GlobalMemoryStore(self._tier_parts(), confirmation_callback)
+
+    async def complete_task(
+        self,
+        task_id: str,
+        outcome: str | None = None,
+        status: TaskStatus | str = TaskStatus.COMPLETED,
+    ) -> TaskContext:
+        """End a task as completed, failed or abandoned; its open stage is completed first.
+
+        Then what was marked is promoted and the task's scratch notes go to the archive,
+        where its summaries still find them.
+        """
+        ended = await super().complete_task(task_id, outcome, status)
+        notes = self.task(task_id)
+        await notes.promote_marked()
+        try:
+            await notes.clear()
+        except StorageError as error:
+            logger.warning("the notes of task %r stay: %s", task_id, error)
+        await self._refresh_working(task_id)
+        return ended
+
+    async def expand_line(self, task_id: str, line: str) -> SourceTrail:
+        """Follow one line of a task's or stage's summary down to its memories and content.
+
+        Memories that were archived since are read from the archive.
+        """
+        trail = await super().expand_line(task_id, line)
+        known = {memory.memory_id: memory for memory in trail.memories}
+        missing = [name for name in trail.line.source_ids if name not in known]
+        if not missing:
+            return trail
+        known |= {memory.memory_id: memory for memory in await self.archive.look_up(missing)}
+        return trail_of(trail.line, [known[n] for n in trail.line.source_ids if n in known])
 
     async def promote(
         self,

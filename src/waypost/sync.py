@@ -175,6 +175,8 @@ class Memory(Blocking):
     add_memories = waiting(_LIBRARY.add_memories)
     retrieve_memories = waiting(_LIBRARY.retrieve_memories)
     get_relevant_context = waiting(_LIBRARY.get_relevant_context)
+    report_context_use = waiting(_LIBRARY.report_context_use)
+    get_tier_split = waiting(_LIBRARY.get_tier_split)
     get_memory = waiting(_LIBRARY.get_memory)
     list_memories = waiting(_LIBRARY.list_memories)
     count_memories = waiting(_LIBRARY.count_memories)

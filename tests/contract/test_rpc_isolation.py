@@ -123,6 +123,8 @@ def calls(ids: Ids) -> dict[str, list[dict[str, Any]]]:
         ],
         "memory.get_profile": [{}],
         "memory.set_profile": [{"half_life_hours": 1.0}],
+        "memory.report_context_use": [{"items": [], "used": []}],
+        "memory.get_tier_split": [{}],
         "memory.promote": [{"memory_id": ids.memory, "to": "global"}],
         "memory.undo_promotion": [{"promoted_id": ids.promoted}],
         "memory.prune": [{}, {"where": {"agent_id": "owner"}, "share": 1.0}],

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import waypost
-from waypost import Engine, LinkKind, MemoryManager, Tier
+from waypost import Engine, LinkKind, MemoryManager, Tier, TierSplit
 from waypost.exceptions import Forbidden, InvalidInput, NotFound
 from waypost.tiers.backends import InMemoryBackend
 
@@ -46,6 +46,28 @@ async def test_when_a_task_ends_what_was_marked_is_promoted_and_the_rest_archive
     kept = await memory.project("bank").list_all()
     assert [note.content for note in kept] == ["Always add the key before the copy"]
     assert len(await memory.archive.find({"task_id": "migrate-ledger"})) == 2
+
+
+async def test_completing_a_task_ends_its_memory_and_its_summary_still_leads_to_it(
+    memory: MemoryManager,
+) -> None:
+    await memory.start_task("Move the ledger", task_id="t", project_id="bank")
+    task = memory.task("t")
+    note = await task.add_reasoning("We decided to copy ledger 7 before the switch.")
+    await task.add_tool_output("psql", "copied 4,812 rows")
+    await task.mark_for_promotion(note.memory_id)
+
+    done = await memory.complete_task("t", "moved")
+
+    assert await task.count() == 0
+    kept = await memory.project("bank").list_all()
+    assert [(one.content, one.metadata["promoted_from"]["task_id"]) for one in kept] == [
+        (note.content, "t")
+    ]
+    trail = await memory.expand_line("t", done.summary_lines[0].text)
+    assert [one.memory_id for one in trail.memories] == list(done.summary_lines[0].source_ids)
+    await memory.complete_task("t", "moved")
+    assert await memory.project("bank").count() == 1
 
 
 async def test_ending_a_task_leaves_what_was_said_in_it(memory: MemoryManager) -> None:
@@ -108,6 +130,9 @@ async def test_projects_cannot_read_each_other_by_any_call(memory: MemoryManager
         await memory.get_relevant_context("When does the vault open?", "a shop task"),
     ):
         assert "vault" not in context.text
+    assert await memory.task("t", project_id="shop").list_all() == []
+    with pytest.raises(Forbidden, match="cannot be read for project 'shop'"):
+        await memory.get_relevant_context("vault", "t", project_id="shop")
     task_note = await memory.add_memory("For the bank", project_id="bank", task_id="t2")
     with pytest.raises(Forbidden, match="'bank' and cannot be promoted into project 'shop'"):
         await memory.promote(task_note.memory_id, project_id="shop")
@@ -122,12 +147,12 @@ async def test_global_memory_asks_before_it_remembers_a_preference(
         asked.append(question)
         return False
 
-    everywhere = memory.global_memory(confirm=decline)
+    everywhere = memory.global_memory(confirmation_callback=decline)
     assert await everywhere.add_preference("Answer in Polish", "language") is None
     assert "Answer in Polish" in asked[0]
     assert await everywhere.count() == 0
 
-    everywhere = memory.global_memory(confirm=lambda question: True)
+    everywhere = memory.global_memory(confirmation_callback=lambda question: True)
     assert await everywhere.add_preference("Answer in Polish", "language") is not None
     assert len(await everywhere.query_preferences("language")) == 1
 
@@ -147,9 +172,14 @@ async def test_clearing_global_memory_is_confirmed_and_can_be_undone(
     memory: MemoryManager,
 ) -> None:
     await memory.global_memory().add_pattern("Measure before tuning", "performance")
-    assert await memory.global_memory(confirm=lambda question: False).clear_all() is False
+    assert (
+        await memory.global_memory(confirmation_callback=lambda question: False).clear_all()
+        is False
+    )
     assert await memory.global_memory().count() == 1
-    assert await memory.global_memory(confirm=lambda question: True).clear_all() is True
+    assert (
+        await memory.global_memory(confirmation_callback=lambda question: True).clear_all() is True
+    )
     assert await memory.global_memory().count() == 0
     await memory.restore()
     assert await memory.global_memory().count() == 1
@@ -206,6 +236,29 @@ async def test_an_agent_cannot_promote_what_belongs_to_another(engine: Engine) -
     note = await engine.agent("planner").add_memory("Mine", project_id="bank")
     with pytest.raises(NotFound):
         await engine.agent("stranger").promote(note.memory_id)
+
+
+async def test_an_agent_may_learn_from_what_it_used_how_to_divide_its_budget(
+    memory: MemoryManager,
+) -> None:
+    await memory.set_profile(context={"learn_split": True})
+    await memory.project("bank").add_decision("The ledger moves by logical replication")
+    await memory.task("t", project_id="bank").add_reasoning("The ledger has no key")
+    assert (await memory.get_tier_split()).split == TierSplit()
+
+    for _ in range(30):
+        package = await memory.get_relevant_context("How does the ledger move?", "t")
+        used = [item.entry_id for item in package.items if item.tier is Tier.PROJECT]
+        learned = await memory.report_context_use(package.items, used)
+
+    assert 0.4 < learned.split.project <= 0.6
+    assert 0.2 <= learned.split.task < 0.4
+    assert "30 reports" in learned.explanation
+    later = await memory.get_relevant_context("How does the ledger move?", "t")
+    assert later.split == learned.split
+    asked = TierSplit(**{"task": 0.2, "project": 0.3, "global": 0.5})
+    fixed = await memory.get_relevant_context("How does the ledger move?", "t", split=asked)
+    assert fixed.split == asked
 
 
 def test_a_light_backend_needs_no_engine_at_all() -> None:

@@ -13,7 +13,7 @@ from waypost.errors.tracker import NewError
 from waypost.memory import MemoryManager
 from waypost.model import Interaction, MemoryChanges, NewMemory, RecallRequest, new_id
 from waypost.model.base import Value
-from waypost.model.context import ContextRequest
+from waypost.model.context import ContextEntry, ContextRequest
 from waypost.model.profile import AgentProfile
 from waypost.twins import methods_of
 from waypost.validation import checked
@@ -57,6 +57,13 @@ def _context(
 ) -> dict[str, Any]:
     request = _made(ContextRequest, query, {"query": query, "max_tokens": max_tokens, **details})
     return plain(request) | {"task_id": task_id}
+
+
+def _use(items: Iterable[ContextEntry | Mapping[str, Any]], used: Iterable[str]) -> dict[str, Any]:
+    entries = (
+        item if isinstance(item, ContextEntry) else checked(ContextEntry, item) for item in items
+    )
+    return {"items": [plain(entry) for entry in entries], "used": list(used)}
 
 
 def _update(
@@ -131,6 +138,11 @@ class RemoteMemory:
         _LIBRARY.get_relevant_context,
         Operation("memory.get_context", params=_context, renamed={"context": "text"}),
     )
+    report_context_use = remote(
+        _LIBRARY.report_context_use,
+        Operation("memory.report_context_use", params=_use, repeatable=False),
+    )
+    get_tier_split = remote(_LIBRARY.get_tier_split, Operation("memory.get_tier_split"))
     get_memory = remote(_LIBRARY.get_memory, Operation("memory.get", "memory"))
     list_memories = remote(_LIBRARY.list_memories, Operation("memory.list", "memories"))
     count_memories = remote(_LIBRARY.count_memories, Operation("memory.count", "count"))

@@ -113,7 +113,7 @@ class ContextAssembler:
             agent_id=self._agent_id,
             max_tokens=request.max_tokens,
             profile=profile,
-            split=request.split,
+            split=found.scene.split,
         )
 
     async def _recall(self, scene: Scene, request: ContextRequest) -> Recall:

@@ -13,12 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, exists, func, select
 
+from waypost.context.learning import learned_split
 from waypost.exceptions import Forbidden
 from waypost.filters import Condition, parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.filters.sql import where_clause
 from waypost.model import MemoryRecord
-from waypost.model.context import ContextProfile, ContextRequest
+from waypost.model.context import ContextProfile, ContextRequest, TierSplit
 from waypost.model.vocabulary import CONSTRAINT, CONVENTION, PREFERENCE
 from waypost.store import memories as repository
 from waypost.store import profiles
@@ -42,6 +43,7 @@ class Scene:
     scope: dict[str, Any] = field(default_factory=dict)
     source_tokens: int = 0
     profile: ContextProfile = field(default_factory=ContextProfile)
+    split: TierSplit = field(default_factory=TierSplit)
 
     def may_show(self, memory: MemoryRecord) -> bool:
         """A request for a task or a project sees no other project."""
@@ -55,7 +57,8 @@ def load_scene(
     project = _project(connection, agent_id, task_id, task, request.project_id)
     scope = _scope(connection, agent_id, task_id, project)
     where = parse_where(scope, MEMORY_FIELDS)
-    profile = request.profile or read_profile(connection, agent_id)
+    agent = profiles.read(connection, agent_id)
+    profile = request.profile or agent.context
     read = _Reading(connection, agent_id, request.as_of)
     return Scene(
         task=task,
@@ -68,12 +71,8 @@ def load_scene(
         scope=scope,
         source_tokens=_tokens(connection, agent_id, where if scope else None),
         profile=profile,
+        split=request.split or learned_split(profile, agent.use).split,
     )
-
-
-def read_profile(connection: Connection, agent_id: str) -> ContextProfile:
-    """The agent's own profile, or the default one."""
-    return profiles.read(connection, agent_id).context
 
 
 def _task(connection: Connection, agent_id: str, task_id: str | None) -> RowMapping | None:

@@ -54,6 +54,35 @@ class ContextProfile(Value):
     learn_split: bool = False
 
 
+class TierRecord(Value):
+    """Tokens of one tier that were shown and that turned out useful, the latest counting most."""
+
+    shown: Annotated[float, Field(ge=0)] = 0.0
+    used: Annotated[float, Field(ge=0)] = 0.0
+
+
+class UseRecord(Value):
+    """What the caller reported about its contexts."""
+
+    reports: Annotated[int, Field(ge=0)] = 0
+    tiers: dict[Tier, TierRecord] = Field(default_factory=dict)
+
+
+class LearnedSplit(Value):
+    """The shares that reports have led to, and why.
+
+    ``split`` is what contexts use now, ``base`` what the profile says; ``rates`` are the
+    used parts of what each tier showed. While ``enabled`` is False nothing is learned.
+    """
+
+    enabled: bool
+    split: TierSplit
+    base: TierSplit
+    reports: int = 0
+    rates: dict[Tier, float] = Field(default_factory=dict)
+    explanation: str = ""
+
+
 class ContextRequest(Value):
     """One request for a context. What is not set comes from the agent's profile."""
 

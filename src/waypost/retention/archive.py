@@ -112,6 +112,11 @@ class Archive:
             raise NotFound(f"no archived memory {memory_id} for agent {self._agent_id!r}")
         return record_of(found[0])
 
+    async def look_up(self, memory_ids: Sequence[str]) -> list[MemoryRecord]:
+        """Those of these memories that are in the archive."""
+        entries: list[Archived] = await self._read(find_entries, memory_ids)
+        return [record_of(line) for line in await asyncio.to_thread(self._load, entries)]
+
     async def find(self, where: Mapping[str, Any] | None = None) -> list[MemoryRecord]:
         """Archived memories that match a filter, oldest first."""
         condition = parse_where(where or {}, MEMORY_FIELDS)

@@ -77,7 +77,11 @@ def expand(connection: Connection, agent_id: str, task_id: str, text: str) -> So
     if line is None:
         raise NotFound(f"no summary of task {task_id!r} has the line {text!r}", task_id=task_id)
     found = repository.by_ids(connection, agent_id, line.source_ids)
-    memories = [found[name] for name in line.source_ids if name in found]
+    return trail_of(line, [found[name] for name in line.source_ids if name in found])
+
+
+def trail_of(line: SummaryLine, memories: Sequence[MemoryRecord]) -> SourceTrail:
+    """A line with the memories it rests on and what they cite."""
     return SourceTrail(
         line=line,
         stage_id=memories[0].stage_id if memories else None,

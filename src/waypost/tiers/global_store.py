@@ -21,9 +21,9 @@ Confirm = Callable[[str], bool | Awaitable[bool]]
 class GlobalMemoryStore(TierView):
     tier = Tier.GLOBAL
 
-    def __init__(self, parts: TierParts, confirm: Confirm | None = None) -> None:
+    def __init__(self, parts: TierParts, confirmation_callback: Confirm | None = None) -> None:
         super().__init__(parts, {"tier": Tier.GLOBAL.value}, {"project_id": None, "task_id": None})
-        self._confirm = confirm
+        self._confirm = confirmation_callback
 
     async def add_preference(
         self, preference: str, category: str, require_confirmation: bool | None = None
@@ -79,7 +79,8 @@ class GlobalMemoryStore(TierView):
         if self._confirm is None:
             if required:
                 raise InvalidInput(
-                    "this needs a confirmation; pass confirm=… to memory.global_memory()"
+                    "this needs a confirmation; pass confirmation_callback=… to "
+                    "memory.global_memory()"
                 )
             return True
         answer = self._confirm(question)

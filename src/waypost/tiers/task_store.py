@@ -26,7 +26,10 @@ class TaskMemoryStore(TierView):
 
     def __init__(self, parts: TierParts, task_id: str, *, project_id: str | None = None) -> None:
         place = {"task_id": task_id, "project_id": project_id}
-        super().__init__(parts, {"tier": Tier.TASK.value, "task_id": task_id}, place)
+        scope = {"tier": Tier.TASK.value, "task_id": task_id}
+        if project_id is not None:
+            scope["project_id"] = project_id
+        super().__init__(parts, scope, place)
         self.task_id = task_id
 
     async def add_reasoning(self, text: str, stage_id: str | None = None) -> MemoryRecord:
