@@ -44,8 +44,11 @@ def test_it_answers_every_question_with_reasons(text: str) -> None:
     ("question", "evidence"),
     list(zip(QUESTIONS, ("at most 10 minutes", "lower case", "half to even"), strict=True)),
 )
-def test_the_answers_hold_what_was_asked_for(text: str, question: str, evidence: str) -> None:
-    assert evidence in " ".join(section(text, question).split())
+def test_the_first_answer_holds_what_was_asked_for(
+    text: str, question: str, evidence: str
+) -> None:
+    first, _ = section(text, question).split("\n 2 ")
+    assert evidence in " ".join(first.split())
 
 
 def test_it_shows_a_fact_before_and_after_its_correction(text: str) -> None:

@@ -21,8 +21,8 @@ from waypost.model import MemoryRecord, Recall, StageMemory, SummaryLine, Weight
 from waypost.tokens import count_tokens
 
 QUESTIONS = (
-    "How much downtime is allowed during the cutover?",
-    "Why did the first load fail, and what did we decide?",
+    "How long may payments be down during the cutover?",
+    "Why did the first load fail?",
     "What was the problem with the rounding of amounts?",
 )
 HALF_LIFE_HOURS = 72.0
@@ -198,6 +198,7 @@ class Tour:
             (".venv/bin/waypost --help", "the same from the command line"),
             (".venv/bin/waypost remember …", "start a memory of your own"),
             ("README.md", "the library in ten lines, and the figures"),
+            ("tests/fundamentals", "the tutorial, top to bottom, as tests"),
             ("docs/architecture.md", "how it works"),
             ("make test", "every test, against real databases"),
         ):
