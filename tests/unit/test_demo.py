@@ -44,9 +44,7 @@ def test_it_answers_every_question_with_reasons(text: str) -> None:
     ("question", "evidence"),
     list(zip(QUESTIONS, ("at most 10 minutes", "lower case", "half to even"), strict=True)),
 )
-def test_the_first_answer_holds_what_was_asked_for(
-    text: str, question: str, evidence: str
-) -> None:
+def test_the_first_answer_holds_what_was_asked_for(text: str, question: str, evidence: str) -> None:
     first, _ = section(text, question).split("\n 2 ")
     assert evidence in " ".join(first.split())
 
