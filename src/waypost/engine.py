@@ -51,6 +51,7 @@ from waypost.tiers.promotion import Promoter
 from waypost.validation import checked
 from waypost.working import working_memory
 from waypost.write.editor import Editor
+from waypost.write.parts import WriteParts
 from waypost.write.queue import EmbeddingQueue
 from waypost.write.reembed import Progress, move_vectors
 from waypost.write.writer import Writer
@@ -96,20 +97,18 @@ class Engine:
     def agent(self, agent_id: str) -> MemoryManager:
         """The memory of one agent. It cannot reach another agent's by any argument."""
         checked(_Agent, {"agent_id": agent_id})
-        common: dict[str, Any] = {
-            "clock": self.clock,
-            "encoder": self.encoder,
-            "on_waiting": self.queue.kick,
-        }
         reading: dict[str, Any] = {"clock": self.clock, "tracker": self.tracker}
         embedder = self._embedder_of(agent_id)
         retriever = Retriever(self.database, self.search, embedder, agent_id, **reading)
-        writer = Writer(self.database, embedder, agent_id, **common)
+        writing = WriteParts(
+            self.database, embedder, agent_id, self.clock, self.encoder, self.queue.kick
+        )
+        writer = Writer(writing)
         tasks = self._task_parts(agent_id, writer)
         parts = Parts(
             database=self.database,
             writer=writer,
-            editor=Editor(self.database, embedder, agent_id, **common),
+            editor=Editor(writing),
             retriever=retriever,
             assembler=ContextAssembler(
                 self.database, retriever, agent_id, cautions=_cautions(tasks.errors), **reading

@@ -169,9 +169,7 @@ class Player:
         return records, sorted(stored.superseded), stored.duplicate, stored.embedded
 
     def _record(self, record: Any) -> Any:
-        # PostgreSQL keeps the keys of a JSON object in an order of its own.
-        values = record.model_dump(exclude={"created_at", "updated_at"})
-        return {**values, "metadata": sorted(values["metadata"].items())}
+        return record.model_dump(exclude={"created_at", "updated_at"})
 
     def _recalled(self, recall: Any) -> Any:
         # Half-precision vectors may be compared in another order of additions: round.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
-from waypost.embed.port import Embedder
-from waypost.encode.by_model import ModelEncoder, Passage
+from waypost.encode.by_model import Passage
 from waypost.encode.text import Encoded, encode
 from waypost.exceptions import DimensionMismatch, NotFound, ProviderError
 from waypost.model import MemoryChanges, MemoryRecord
 from waypost.store import memories, vectors
-from waypost.store.database import Database
 from waypost.store.tables import embeddings
 from waypost.store.tables import memories as table
 from waypost.tokens import count_tokens
+from waypost.write.parts import WriteParts
 from waypost.write.prepare import content_digest, embedded_text, index_terms, key_of
 
 logger = logging.getLogger(__name__)
@@ -30,22 +28,13 @@ logger = logging.getLogger(__name__)
 class Editor:
     """Edits for one agent."""
 
-    def __init__(
-        self,
-        database: Database,
-        embedder: Embedder,
-        agent_id: str,
-        *,
-        clock: Callable[[], datetime],
-        encoder: ModelEncoder | None = None,
-        on_waiting: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._database = database
-        self._embedder = embedder
-        self._agent_id = agent_id
-        self._clock = clock
-        self._encoder = encoder
-        self._on_waiting = on_waiting
+    def __init__(self, parts: WriteParts) -> None:
+        self._database = parts.database
+        self._embedder = parts.embedder
+        self._agent_id = parts.agent_id
+        self._clock = parts.clock
+        self._encoder = parts.encoder
+        self._on_waiting = parts.on_waiting
 
     async def update(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,15 +16,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from waypost.embed.port import Embedder
-from waypost.encode.by_model import ModelEncoder, Passage
+from waypost.encode.by_model import Passage
 from waypost.encode.interaction import split_interaction
 from waypost.encode.text import Encoded, encode
 from waypost.exceptions import DimensionMismatch, ProviderError
 from waypost.model import Interaction, LinkKind, MemoryLink, NewMemory, Stored
 from waypost.store import storing
-from waypost.store.database import Database
 from waypost.store.rows import PreparedMemory
+from waypost.write.parts import WriteParts
 from waypost.write.prepare import body_digest, embedded_text, prepare
 
 logger = logging.getLogger(__name__)
@@ -36,22 +35,13 @@ PREPARE_IN_THREAD = 32
 class Writer:
     """Writes for one agent."""
 
-    def __init__(
-        self,
-        database: Database,
-        embedder: Embedder,
-        agent_id: str,
-        *,
-        clock: Callable[[], datetime],
-        encoder: ModelEncoder | None = None,
-        on_waiting: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._database = database
-        self._embedder = embedder
-        self._agent_id = agent_id
-        self._clock = clock
-        self._encoder = encoder
-        self._on_waiting = on_waiting
+    def __init__(self, parts: WriteParts) -> None:
+        self._database = parts.database
+        self._embedder = parts.embedder
+        self._agent_id = parts.agent_id
+        self._clock = parts.clock
+        self._encoder = parts.encoder
+        self._on_waiting = parts.on_waiting
 
     async def add(self, batch: Sequence[NewMemory], *, actor: str | None = None) -> list[Stored]:
         """Store a batch, all or nothing; the receipts come in its order."""
