@@ -17,7 +17,17 @@ def application() -> typer.Typer:
     """All commands, in the order in which ``--help`` shows them."""
     import typer
 
-    from waypost.cli import keeping, options, reading, runs, serve, transfer, upkeep, writing
+    from waypost.cli import (
+        keeping,
+        options,
+        reading,
+        runs,
+        serve,
+        tasks,
+        transfer,
+        upkeep,
+        writing,
+    )
 
     app = typer.Typer(
         name="waypost",
@@ -26,7 +36,7 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(options.whole_program)
-    for group in (writing, reading, runs, transfer, keeping, upkeep, serve):
+    for group in (writing, reading, tasks, runs, transfer, keeping, upkeep, serve):
         group.register(app)
     return app
 

@@ -12,8 +12,11 @@ from waypost.model.content import (
 from waypost.model.hierarchy import (
     CompressionMetric,
     ErrorRecord,
+    LineBranch,
+    MemoryLeaf,
     MemoryPlace,
     SourceTrail,
+    StageBranch,
     StageContext,
     StageGlimpse,
     StageMemory,
@@ -21,6 +24,7 @@ from waypost.model.hierarchy import (
     TaskContext,
     TaskProgress,
     TaskStatus,
+    TaskTree,
 )
 from waypost.model.ids import CallerId, MintedId, new_id
 from waypost.model.memory import (
@@ -78,8 +82,10 @@ __all__ = [
     "HistoryEntry",
     "Interaction",
     "Intervention",
+    "LineBranch",
     "LinkKind",
     "MemoryChanges",
+    "MemoryLeaf",
     "MemoryLink",
     "MemoryPlace",
     "MemoryRecord",
@@ -93,6 +99,7 @@ __all__ = [
     "Recommendation",
     "RouteHit",
     "SourceTrail",
+    "StageBranch",
     "StageContext",
     "StageGlimpse",
     "StageMemory",
@@ -103,6 +110,7 @@ __all__ = [
     "TaskContext",
     "TaskProgress",
     "TaskStatus",
+    "TaskTree",
     "Tier",
     "TimeRange",
     "Transform",

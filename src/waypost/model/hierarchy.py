@@ -158,6 +158,41 @@ class MemoryPlace(Value):
     task_lines: tuple[SummaryLine, ...] = ()
 
 
+class MemoryLeaf(Value):
+    """One memory at the end of a branch: what it is, and the content items behind it."""
+
+    memory_id: MintedId
+    kind: str
+    summary: str
+    timestamp: UtcTime
+    is_critical: bool = False
+    content_ids: tuple[str, ...] = ()
+
+
+class LineBranch(Value):
+    """One line of a summary and the memories it rests on; ``missing`` are in the archive."""
+
+    line: SummaryLine
+    memories: tuple[MemoryLeaf, ...]
+    missing: tuple[str, ...] = ()
+
+
+class StageBranch(Value):
+    """One stage, its summary line by line, and how many memories lie below it."""
+
+    stage: StageMemory
+    lines: tuple[LineBranch, ...]
+    memory_count: int
+    open_memories: tuple[MemoryLeaf, ...] = ()
+
+
+class TaskTree(Value):
+    """A task from its goal down to its memories and content items."""
+
+    task: TaskContext
+    stages: tuple[StageBranch, ...]
+
+
 class ErrorRecord(Value):
     """One failure, with the signature that makes it recognisable when it comes again."""
 

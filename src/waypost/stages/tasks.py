@@ -26,6 +26,7 @@ from waypost.model import (
     TaskContext,
     TaskProgress,
     TaskStatus,
+    TaskTree,
     new_id,
     utc_now,
 )
@@ -155,6 +156,10 @@ class TaskManager:
         """
         wanted = None if current_stage is None else StageType(current_stage)
         return await self._read(views.stage_context, task_id, wanted)
+
+    async def tree(self, task_id: str) -> TaskTree:
+        """A task from its goal down: stages, summary lines, memories, content ids."""
+        return await self._read(views.tree, task_id)
 
     async def expand(self, task_id: str, text: str) -> SourceTrail:
         """Follow one line of a task's or stage's summary down to what it came from."""

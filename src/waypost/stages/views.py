@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from waypost.exceptions import NotFound
 from waypost.model import (
+    LineBranch,
     LinkKind,
+    MemoryLeaf,
     MemoryPlace,
     MemoryRecord,
     SourceTrail,
+    StageBranch,
     StageContext,
     StageGlimpse,
+    StageMemory,
     StageType,
     SummaryLine,
+    TaskTree,
 )
 from waypost.store import errors as error_rows
 from waypost.store import hierarchy
@@ -87,6 +92,45 @@ def trail_of(line: SummaryLine, memories: Sequence[MemoryRecord]) -> SourceTrail
         stage_id=memories[0].stage_id if memories else None,
         memories=tuple(memories),
         content_ids=tuple(dict.fromkeys(name for memory in memories for name in cites(memory))),
+    )
+
+
+def tree(connection: Connection, agent_id: str, task_id: str) -> TaskTree:
+    """A task with everything below it: stages, lines, memories, content ids."""
+    task = hierarchy.get_task(connection, agent_id, task_id)
+    stages = hierarchy.stages_of(connection, agent_id, task_id)
+    return TaskTree(
+        task=task, stages=tuple(_stage_branch(connection, agent_id, stage) for stage in stages)
+    )
+
+
+def _stage_branch(connection: Connection, agent_id: str, stage: StageMemory) -> StageBranch:
+    memories = hierarchy.memories_of_stage(connection, agent_id, stage.stage_id)
+    leaves = {memory.memory_id: _leaf(memory) for memory in memories}
+    return StageBranch(
+        stage=stage,
+        lines=tuple(_line_branch(line, leaves) for line in stage.summary_lines),
+        memory_count=len(memories),
+        open_memories=tuple(leaves.values()) if stage.is_open else (),
+    )
+
+
+def _line_branch(line: SummaryLine, leaves: Mapping[str, MemoryLeaf]) -> LineBranch:
+    return LineBranch(
+        line=line,
+        memories=tuple(leaves[name] for name in line.source_ids if name in leaves),
+        missing=tuple(name for name in line.source_ids if name not in leaves),
+    )
+
+
+def _leaf(memory: MemoryRecord) -> MemoryLeaf:
+    return MemoryLeaf(
+        memory_id=memory.memory_id,
+        kind=memory.kind,
+        summary=memory.summary or memory.content,
+        timestamp=memory.timestamp,
+        is_critical=memory.is_critical,
+        content_ids=tuple(cites(memory)),
     )
 
 
