@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from waypost.content.attempts import MEMORY_SECONDS
 from waypost.content.compaction.by_model import COMPACTION_PROMPT
 from waypost.content.policy import Policy
 from waypost.content.sharing import Sharing
@@ -22,7 +24,8 @@ class AgentConfiguration:
     long-term memory; off, they are isolated. ``use_compaction_llm``: the chat model writes the
     citations, with ``compaction_prompt``; off, the plugins do. ``sharing`` says how content is
     shared when it is. ``stage`` is opened when a run belongs to a task that has no open one, and
-    completed when the run ends (None: the run leaves stages alone).
+    completed when the run ends (None: the run leaves stages alone). A tool may take
+    ``tool_seconds``, and the memory ``memory_seconds`` for each thing it is asked.
     """
 
     name: str = "agent"
@@ -39,11 +42,19 @@ class AgentConfiguration:
     context_tokens: int = 1500
     temperature: float = 0.0
     stage: StageType | None = StageType.EXECUTION
+    tool_seconds: float = 120.0
+    memory_seconds: float = MEMORY_SECONDS
 
     def __post_init__(self) -> None:
-        for name in ("max_steps", "reply_tokens", "context_tokens"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name} is at least 1, not {getattr(self, name)}")
+        for name in ("max_steps", "reply_tokens", "context_tokens", "max_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidInput(f"{name} is at least 1, not {value}")
+        for name in ("tool_seconds", "memory_seconds"):
+            if getattr(self, name) <= 0:
+                raise InvalidInput(f"{name} is more than 0, not {getattr(self, name)}")
+        for name, kind in (("sharing", Sharing), ("stage", StageType)):
+            object.__setattr__(self, name, _member(kind, name, getattr(self, name)))
 
     def settings(self) -> dict[str, Any]:
         """What is recorded with a run."""
@@ -55,3 +66,14 @@ class AgentConfiguration:
             "max_steps": self.max_steps,
             "max_tokens": self.max_tokens,
         }
+
+
+def _member(kind: type[StrEnum], name: str, value: Any) -> Any:
+    """The member of an enumeration that a setting names; the plain word will do."""
+    if value is None and kind is StageType:
+        return None
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInput(f"{name}: {value!r} is none of {known}") from None

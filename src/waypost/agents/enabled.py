@@ -7,15 +7,12 @@ what was missing. Its own failure is recorded as an error and raised to the call
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any
 
-from waypost.exceptions import WaypostError
+from waypost.content.attempts import MEMORY_SECONDS, attempt
 from waypost.memory import MemoryManager
 from waypost.model import Interaction
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,13 @@ class MemoryEnabledAgent:
         task_id: str | None = None,
         project_id: str | None = None,
         context_tokens: int = 2000,
+        memory_seconds: float = MEMORY_SECONDS,
     ) -> None:
         self.memory = memory
         self.task_id = task_id
         self.project_id = project_id
         self.context_tokens = context_tokens
+        self.memory_seconds = memory_seconds
 
     async def process_query(self, query: str, context: str) -> str | Interaction:
         """Answer a query, given what the memory holds about it.
@@ -76,33 +75,29 @@ class MemoryEnabledAgent:
         return Interaction(query=query, response=produced, **(place | details))
 
     async def _context(self, query: str, degraded: list[str]) -> str:
-        try:
-            package = await self.memory.get_relevant_context(
+        package = await attempt(
+            self.memory.get_relevant_context(
                 query, self.task_id, self.context_tokens, project_id=self.project_id
-            )
-        except WaypostError as error:
-            logger.warning("answering without context: %s", error)
-            degraded.append(f"no context: {error}")
+            ),
+            degraded,
+            "no context",
+            seconds=self.memory_seconds,
+        )
+        if package is None:
             return ""
         if package.degraded:
             degraded += [f"partial context: {reason}" for reason in package.reasons]
         return package.text
 
     async def _store(self, interaction: Interaction, degraded: list[str]) -> str | None:
-        try:
-            stored = await self.memory.add_interaction(interaction)
-        except WaypostError as error:
-            logger.warning("the exchange was not stored: %s", error)
-            degraded.append(f"not stored: {error}")
-            return None
-        return stored.memory_id
+        adding = self.memory.add_interaction(interaction)
+        stored = await attempt(adding, degraded, "not stored", seconds=self.memory_seconds)
+        return stored.memory_id if stored else None
 
     async def _record_error(self, query: str, error: Exception) -> None:
         """Keep the failure; a memory that fails as well must not hide the first error."""
-        try:
-            await record_failure(self.memory, error, doing=query, task_id=self.task_id)
-        except WaypostError as failure:
-            logger.warning("the error was not recorded: %s", failure)
+        recording = record_failure(self.memory, error, doing=query, task_id=self.task_id)
+        await attempt(recording, [], "error not recorded", seconds=self.memory_seconds)
 
 
 async def record_failure(

@@ -14,6 +14,7 @@ from waypost.agents.payload import UPDATE_PAYLOAD
 from waypost.agents.tools import Outcome, RunContext
 from waypost.chat.port import ChatReply
 from waypost.chat.port import ToolCall as RequestedCall
+from waypost.content.attempts import attempt
 from waypost.content.channel import ContentChannel
 from waypost.content.entries import ToolCall
 from waypost.content.policy import SHOW_EVERYTHING
@@ -21,7 +22,7 @@ from waypost.content.sharing import SharedContent
 from waypost.content.tool_schemas import openai_tools
 from waypost.content.tools import ToolExecutor
 from waypost.exceptions import Conflict, InvalidInput, ProviderError, WaypostError
-from waypost.model import Action, StageMemory
+from waypost.model import Action, StageMemory, StageType
 
 if TYPE_CHECKING:
     from waypost.agents.loop import AgentLoop
@@ -56,7 +57,7 @@ class Session:
         self.parent = parent
         self.settings = agent.configuration
         self.content = content.own if content else agent.memory.content(shared.run_id)
-        self.recorder = agent.memory.recorder(shared.run_id)
+        self.recorder = agent.memory.recorder(shared.run_id) if self.remembers else None
         self.channel = self._channel()
         usable = content.store if content else self.content
         self.memory_tools = ToolExecutor(usable, self.long_term)
@@ -68,10 +69,14 @@ class Session:
         self.tokens_in = self.tokens_out = 0
 
     @property
+    def remembers(self) -> bool:
+        return self.settings.enable_memory
+
+    @property
     def long_term(self) -> MemoryManager | None:
         """The memory of earlier runs: none when it is off, or is that of a parent that isolates."""
         memory, parent = self.agent.memory, self.parent
-        if not self.settings.enable_memory:
+        if not self.remembers:
             return None
         if parent is None or memory.agent_id != parent.agent.memory.agent_id:
             return memory
@@ -79,13 +84,16 @@ class Session:
 
     def _channel(self) -> ContentChannel:
         settings = self.settings
+        if not self.remembers:
+            return ContentChannel(None, policy=SHOW_EVERYTHING)
         return ContentChannel(
             self.content,
-            policy=settings.policy if settings.enable_memory else SHOW_EVERYTHING,
+            policy=settings.policy,
             recorder=self.recorder,
             compaction_model=self.agent.chat if settings.use_compaction_llm else None,
             compaction_prompt=settings.compaction_prompt,
             goal=self.goal,
+            memory_seconds=settings.memory_seconds,
         )
 
     async def run(self) -> RunResult:
@@ -106,15 +114,7 @@ class Session:
         )
 
     async def _begin(self) -> None:
-        parent = self.parent.shared.run_id if self.parent else None
-        await self._attempt(
-            self.recorder.start(
-                self.settings.settings()
-                | {"model": self.agent.chat.name, "tools": self._offered()},
-                parent_run_id=parent,
-                task_id=self.task_id,
-            )
-        )
+        await self._start_record()
         await self._open_stage()
         self.channel.add_system(self.settings.instructions)
         parts = [self.goal]
@@ -123,25 +123,45 @@ class Session:
         known = await self._known()
         self.channel.add_user("\n\n".join([*parts, known] if known else parts))
 
+    async def _start_record(self) -> None:
+        if self.recorder:
+            facts = {"model": self.agent.chat.name, "tools": self._offered()}
+            starting = self.recorder.start(
+                self.settings.settings() | facts,
+                parent_run_id=self.parent.shared.run_id if self.parent else None,
+                task_id=self.task_id,
+            )
+            await self._attempt(starting, "run not recorded")
+
+    async def _end_record(self, answer: str, stopped: Stopped) -> None:
+        if self.recorder:
+            facts = {"stopped": stopped.value, "problems": self.problems, "text": answer}
+            step = self.channel.conversation.step
+            await self._attempt(self.recorder.record("answer", step, facts), "answer not recorded")
+            await self._attempt(self.recorder.end(), "end of the run not recorded")
+
     async def _open_stage(self) -> None:
         """With a task, work in a stage of it: the open one, or one of this run's own."""
         wanted = self.settings.stage
-        if self.task_id is None or wanted is None or not self.settings.enable_memory or self.parent:
+        if self.task_id is None or wanted is None or not self.remembers or self.parent:
             return
-        memory, task_id = self.agent.memory, self.task_id
+        self.stage = await self._attempt(self._stage_of(self.task_id, wanted), "no stage")
+
+    async def _stage_of(self, task_id: str, wanted: StageType) -> StageMemory | None:
+        """A new stage of the task, which is started when it does not exist; None if one is open."""
+        memory = self.agent.memory
         try:
             await memory.start_task(self.goal, task_id=task_id, project_id=self.project_id)
         except Conflict:
             logger.debug("task %s goes on under the goal it was started with", task_id)
-        except WaypostError as error:
-            self.degraded.append(str(error))
-            return
-        if await self._attempt(memory.stages.current_stage(task_id)) is None:
-            self.stage = await self._attempt(memory.start_stage(task_id, wanted))
+        if await memory.stages.current_stage(task_id) is not None:
+            return None
+        return await memory.start_stage(task_id, wanted)
 
     async def _close_stage(self) -> None:
         if self.stage is not None and self.task_id is not None:
-            await self._attempt(self.agent.memory.complete_stage(self.task_id, self.stage.stage_id))
+            closing = self.agent.memory.complete_stage(self.task_id, self.stage.stage_id)
+            await self._attempt(closing, "stage not completed")
 
     async def _known(self) -> str:
         """What long-term memory holds about the goal; empty when it is off, silent or empty."""
@@ -153,7 +173,8 @@ class Session:
                 self.task_id,
                 self.settings.context_tokens,
                 project_id=self.project_id,
-            )
+            ),
+            "no context",
         )
         return package.text if package and package.items else ""
 
@@ -195,7 +216,7 @@ class Session:
         if self.with_payload:
             offered.append(payload.SCHEMA)
         offered += delegation.schemas(self.agent.sub_agents)
-        if self.settings.enable_memory:
+        if self.remembers:
             offered += openai_tools(with_memory=self.long_term is not None)
         return offered
 
@@ -204,17 +225,19 @@ class Session:
         asked = [ToolCall(call.id, call.name, _readable(call)) for call in reply.tool_calls]
         calls = await self.channel.add_assistant(reply.text, asked)
         for call, requested in zip(calls, reply.tool_calls, strict=True):
-            if self.settings.enable_memory and call.name in self.memory_tools.names:
+            if self.remembers and call.name in self.memory_tools.names:
                 await self._use_memory(call, requested)
             else:
                 await self._use_tool(call, requested)
 
     async def _use_memory(self, call: ToolCall, requested: RequestedCall) -> None:
+        """Content that is opened again is cited by its own id; other answers are results."""
         answer = await self.memory_tools.run(call.name, requested.arguments)
-        opened = answer.content_id if call.name == "retrieve_from_memory" else None
-        self.channel.add_view(
-            call.id, answer.text, source=call.name, opened=opened, is_error=answer.is_error
-        )
+        flags: dict[str, Any] = {"source": call.name, "is_error": answer.is_error}
+        if call.name == "retrieve_from_memory":
+            self.channel.add_view(call.id, answer.text, opened=answer.content_id, **flags)
+        else:
+            await self.channel.add_result(call.id, answer.text, **flags)
 
     async def _use_tool(self, call: ToolCall, requested: RequestedCall) -> None:
         outcome = await self._outcome(call, requested)
@@ -243,7 +266,7 @@ class Session:
         if tool is None:
             known = ", ".join(one["function"]["name"] for one in self._offered())
             return Outcome(f"Error: there is no tool {call.name!r}; there are {known}", True)
-        return await tool.run(requested.arguments, self.shared)
+        return await tool.run(requested.arguments, self.shared, seconds=self.settings.tool_seconds)
 
     async def _delegated(self, name: str, task: Any) -> Outcome:
         try:
@@ -270,14 +293,12 @@ class Session:
     async def _record_failure(self, tool: str, message: str) -> None:
         if self.long_term is not None:
             where = {"tool": tool, "task_id": self.task_id}
-            await self._attempt(record_failure(self.long_term, message, doing=self.goal, **where))
+            recording = record_failure(self.long_term, message, doing=self.goal, **where)
+            await self._attempt(recording, "error not recorded")
 
     async def _finish(self, answer: str, stopped: Stopped) -> None:
-        facts = {"stopped": stopped.value, "problems": self.problems}
-        step = self.channel.conversation.step
-        await self._attempt(self.recorder.record("answer", step, facts | {"text": answer}))
-        await self._attempt(self.recorder.end())
-        if not self.settings.enable_memory or self.parent:
+        await self._end_record(answer, stopped)
+        if not self.remembers or self.parent:
             return
         await self._attempt(
             self.agent.memory.add_interaction(
@@ -289,18 +310,14 @@ class Session:
                 run_id=self.shared.run_id,
                 task_id=self.task_id,
                 project_id=self.project_id,
-            )
+            ),
+            "not stored",
         )
         await self._close_stage()
 
-    async def _attempt(self, work: Awaitable[T]) -> T | None:
+    async def _attempt(self, work: Awaitable[T], what: str) -> T | None:
         """The memory helps but never stops a run; what it could not do is reported."""
-        try:
-            return await work
-        except WaypostError as error:
-            logger.warning("the run goes on without the memory: %s", error)
-            self.degraded.append(str(error))
-            return None
+        return await attempt(work, self.degraded, what, seconds=self.settings.memory_seconds)
 
 
 def _readable(call: RequestedCall) -> dict[str, Any]:

@@ -6,11 +6,13 @@
 
 A parameter named ``run`` gets the :class:`RunContext`: the payload and the application's context,
 which the model never sees. A tool that raises :class:`ToolError` tells the model why; so does any
-other ``Exception``, by its type and message.
+other ``Exception``, by its type and message. A tool that is no coroutine runs in a thread, so that
+one that waits holds up nobody else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -73,7 +75,13 @@ class Tool:
         }
         return {"type": "function", "function": function}
 
-    async def run(self, arguments: str | Mapping[str, Any], context: RunContext) -> Outcome:
+    async def run(
+        self,
+        arguments: str | Mapping[str, Any],
+        context: RunContext,
+        *,
+        seconds: float | None = None,
+    ) -> Outcome:
         """Check the arguments and call the function; every failure becomes an outcome."""
         try:
             given = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
@@ -84,13 +92,21 @@ class Tool:
         if "run" in inspect.signature(self.function).parameters:
             values["run"] = context
         try:
-            result = self.function(**values)
-            return Outcome(await result if inspect.isawaitable(result) else result)
+            async with asyncio.timeout(seconds) as limit:
+                return Outcome(await self._called(values))
         except ToolError as error:
             return Outcome(f"Error: {error}", is_error=True)
         except Exception as error:
+            if limit.expired():
+                return Outcome(f"Error: {self.name} took longer than {seconds:g} s", is_error=True)
             logger.exception("tool %s failed", self.name)
             return Outcome(f"Error: {type(error).__name__}: {error}", is_error=True)
+
+    async def _called(self, values: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(self.function):
+            return await self.function(**values)
+        result = await asyncio.to_thread(self.function, **values)
+        return await result if inspect.isawaitable(result) else result
 
     def _explained(self, error: Exception) -> str:
         known = ", ".join(self.arguments.model_fields) or "no arguments"

@@ -9,11 +9,11 @@ conversation goes on: the result is then shown in full, because nothing else hol
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from waypost.chat.port import ChatModel
+from waypost.content.attempts import MEMORY_SECONDS, attempt
 from waypost.content.citation import Citation, cite
 from waypost.content.compaction import choose
 from waypost.content.compaction.by_model import COMPACTION_PROMPT, compact_by_model
@@ -25,23 +25,20 @@ from waypost.content.messages import Style
 from waypost.content.policy import Policy
 from waypost.content.runs import RunRecorder
 from waypost.content.store import ContentStore
-from waypost.exceptions import WaypostError
+from waypost.exceptions import InvalidInput, WaypostError
 from waypost.model import ContentItem
 
 T = TypeVar("T")
 
-_LONGEST_SHOWN = 400_000
-_OWN_MESSAGE = "own message"
-
-logger = logging.getLogger(__name__)
+OWN_MESSAGE = "own message"
 
 
 class ContentChannel:
-    """A conversation, its content and its record, for one run."""
+    """A conversation, its content and its record, for one run. Without a store, all stays in it."""
 
     def __init__(
         self,
-        store: ContentStore,
+        store: ContentStore | None,
         *,
         policy: Policy | None = None,
         style: Style = "openai",
@@ -49,6 +46,7 @@ class ContentChannel:
         compaction_model: ChatModel | None = None,
         compaction_prompt: str = COMPACTION_PROMPT,
         goal: str = "",
+        memory_seconds: float = MEMORY_SECONDS,
     ) -> None:
         self.store = store
         self.conversation = Conversation(policy, style=style)
@@ -57,6 +55,7 @@ class ContentChannel:
         self.failures: list[str] = []
         self._model = compaction_model
         self._model_prompt = compaction_prompt
+        self._seconds = memory_seconds
 
     def add_system(self, text: str) -> None:
         self.conversation.add_system(text)
@@ -69,15 +68,18 @@ class ContentChannel:
     ) -> tuple[ToolCall, ...]:
         """Add the agent's message and keep it whole, so that it can be shortened later."""
         whole = {"text": text or "", "calls": [[c.name, dict(c.arguments)] for c in calls]}
-        kept = json.dumps(whole, ensure_ascii=False)
-        item = await self._attempt(
-            self.store.store(kept, source=_OWN_MESSAGE, media_type="application/json")
-        )
-        citation = None
-        if item is not None:
-            material = material_of(kept, source=_OWN_MESSAGE)
-            citation = cite(item.content_id, material, token_count=item.token_count)
+        citation = await self._own_citation(json.dumps(whole, ensure_ascii=False))
         return self.conversation.add_assistant(text, calls, citation=citation)
+
+    async def _own_citation(self, message: str) -> Citation | None:
+        if self.store is None:
+            return None
+        keeping = self.store.store(message, source=OWN_MESSAGE, media_type="application/json")
+        item = await self._attempt(keeping, "message not stored")
+        if item is None:
+            return None
+        material = material_of(message, source=OWN_MESSAGE)
+        return cite(item.content_id, material, token_count=item.token_count)
 
     async def add_result(
         self,
@@ -90,21 +92,53 @@ class ContentChannel:
         pinned: bool = False,
         **details: Any,
     ) -> ContentItem | None:
-        """Store a call's result and add it; None when storing failed."""
-        data, media = as_bytes(content, media_type)
-        material = material_of(_text_or(content, data), media_type=media, source=source)
+        """Store a call's result and add it; None when storing failed.
+
+        ``content`` is text, bytes, a JSON value, or an iterator over pieces of bytes (also async),
+        which is stored as it comes and never held whole.
+        """
         flags: dict[str, Any] = {"is_error": is_error, "pinned": pinned}
-        item = await self._attempt(
-            self.store.store(content, source=source, media_type=media_type, **flags, **details)
-        )
+        kept = {"source": source, "media_type": media_type, **flags, **details}
+        if isinstance(content, Iterator | AsyncIterator):
+            item, material, text = await self._keep_stream(content, kept)
+            flags["is_error"] = is_error or item is None
+        else:
+            item, material, text = await self._keep(content, kept)
         citation = await self._citation(item, material) if item else None
-        text = _shown_text(content, material, citation)
         kind = choose(material).name
+        if citation:
+            text = _shown_text(material, citation)
         self.conversation.add_result(Returned(call_id, source, text, citation, kind, **flags))
         if item and self.recorder:
             facts = {"content_id": item.content_id, "source": source, "size": item.size}
             await self._record("stored", facts | {"tokens": item.token_count, "kind": kind})
         return item
+
+    async def _keep(
+        self, content: Any, kept: dict[str, Any]
+    ) -> tuple[ContentItem | None, Material, str]:
+        """Store a result; returns the item, a sample of the result, and its whole text."""
+        data, media = as_bytes(content, kept["media_type"])
+        item = None
+        if self.store:
+            item = await self._attempt(self.store.store(content, **kept), "result not stored")
+        text = data if isinstance(content, bytes) else data.decode()
+        material = material_of(text, media_type=media, source=kept["source"])
+        return item, material, "(binary data)" if isinstance(text, bytes) else text
+
+    async def _keep_stream(
+        self, chunks: Iterator[bytes] | AsyncIterator[bytes], kept: dict[str, Any]
+    ) -> tuple[ContentItem | None, Material, str]:
+        """Store what can be read only once; when that fails, the reason is the result."""
+        try:
+            if self.store is None:
+                raise InvalidInput("a stream of any size needs a store; return text instead")
+            item = await self.store.store_stream(chunks, **kept)
+            return item, await self.store.sample(item.content_id), ""
+        except WaypostError as error:
+            self.failures.append(f"result not stored: {error}")
+            text = f"Error: the result could not be kept: {error}"
+            return None, material_of(text), text
 
     def add_view(
         self,
@@ -127,10 +161,12 @@ class ContentChannel:
     async def prompt(self) -> Prompt:
         """The list for the next step, recorded as it is sent."""
         prompt = self.conversation.prompt()
-        if prompt.shown:
-            await self._attempt(self.store.mark_shown(prompt.shown, prompt.step))
+        if prompt.shown and self.store:
+            before = self.recorder.steps_before if self.recorder else 0
+            marking = self.store.mark_shown(prompt.shown, before + prompt.step)
+            await self._attempt(marking, "first showing not noted")
         if self.recorder:
-            await self._attempt(self.recorder.record_prompt(prompt))
+            await self._attempt(self.recorder.record_prompt(prompt), "prompt not recorded")
         return prompt
 
     async def _citation(self, item: ContentItem, material: Material) -> Citation:
@@ -150,29 +186,19 @@ class ContentChannel:
 
     async def _record(self, kind: str, payload: dict[str, Any]) -> None:
         if self.recorder:
-            await self._attempt(self.recorder.record(kind, self.conversation.step, payload))
+            recording = self.recorder.record(kind, self.conversation.step, payload)
+            await self._attempt(recording, f"event {kind!r} not recorded")
 
-    async def _attempt(self, work: Awaitable[T]) -> T | None:
+    async def _attempt(self, work: Awaitable[T], what: str) -> T | None:
         """A memory that fails must not stop the agent; what failed is kept for the report."""
-        try:
-            return await work
-        except WaypostError as error:
-            logger.warning("the content channel goes on without storing: %s", error)
-            self.failures.append(str(error))
-            return None
+        return await attempt(work, self.failures, what, seconds=self._seconds)
 
 
-def _text_or(content: Any, data: bytes) -> str | bytes:
-    return content if isinstance(content, bytes) else data.decode()
-
-
-def _shown_text(content: Any, material: Material, citation: Citation | None) -> str:
+def _shown_text(material: Material, citation: Citation) -> str:
     """What the model may see: text as it is, the ends of a huge one, the citation of bytes."""
     if material.is_binary:
-        return citation.text if citation else "(binary data)"
-    if isinstance(content, str) and len(content) <= _LONGEST_SHOWN:
-        return content.encode("utf-8", "replace").decode()
+        return citation.text
     if material.whole:
         return material.head
-    where = f"[{citation.content_id}] " if citation else ""
-    return f"{material.head}\n… {where}{material.size:,} bytes in all …\n{material.tail}"
+    middle = f"… [{citation.content_id}] {material.size:,} bytes in all …"
+    return f"{material.head}\n{middle}\n{material.tail}"

@@ -44,10 +44,18 @@ async def stream(chunks: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncIterato
 async def _pieces(chunks: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     if isinstance(chunks, AsyncIterable):
         async for chunk in chunks:
-            yield chunk
+            yield _piece(chunk)
     else:
         for chunk in chunks:
-            yield chunk
+            yield _piece(chunk)
+
+
+def _piece(chunk: Any) -> bytes:
+    if isinstance(chunk, str):
+        return chunk.encode("utf-8", "replace")
+    if not isinstance(chunk, bytes | bytearray | memoryview):
+        raise InvalidInput(f"a stream has pieces of bytes or text, not {type(chunk).__name__}")
+    return bytes(chunk)
 
 
 def describe(spool: blobs.Spool, is_text: bool, **details: Any) -> dict[str, Any]:

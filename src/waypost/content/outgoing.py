@@ -51,6 +51,12 @@ def source_of_item(connection: Connection, item: ContentItem) -> Source:
     return Source(material, pieces, item.characters or 0)
 
 
+def read_material(
+    connection: Connection, agent_id: str, run_id: str | None, wanted: str
+) -> Material:
+    return material_of_item(connection, repository.get(connection, agent_id, run_id, wanted))
+
+
 def material_of_item(connection: Connection, item: ContentItem) -> Material:
     chunks = blobs.chunks_of(connection, item.agent_id, item.digest)
     first = next(chunks, None)

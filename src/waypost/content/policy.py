@@ -15,6 +15,19 @@ from enum import StrEnum
 
 from waypost.exceptions import InvalidInput
 
+_LEAST = {
+    "small_tokens": 0,
+    "show_tokens": 50,
+    "citation_tokens": 50,
+    "error_tokens": 50,
+    "own_steps": 1,
+    "own_tokens": 5,
+    "fold_after": 1,
+    "record_lines": 1,
+    "batch_tokens": 0,
+    "budget_tokens": 1,
+}
+
 
 class Show(StrEnum):
     """How a result is shown: ONCE in full and cited later; FIRST_OF_KIND in full only for the
@@ -64,6 +77,12 @@ class Policy:
     record_lines: int = 120
     batch_tokens: int = 120
     budget_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InvalidInput(f"{name} is at least {least}, not {value}")
 
     def rule_for(self, source: str, kind: str) -> Rule:
         return self.kinds.get(source) or self.kinds.get(kind) or self.rule

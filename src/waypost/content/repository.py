@@ -89,13 +89,17 @@ def find(
         query = query.where(content_items.c.type == criteria.type.value)
     if criteria.source is not None:
         query = query.where(content_items.c.source == criteria.source)
+    if criteria.other_than:
+        query = query.where(content_items.c.source.not_in(criteria.other_than))
     if criteria.since is not None:
         query = query.where(content_items.c.created_at >= criteria.since)
     if criteria.until is not None:
         query = query.where(content_items.c.created_at < criteria.until)
     ordered = query.order_by(content_items.c.created_at.desc(), content_items.c.number.desc())
-    rows = connection.execute(ordered).all()
     wanted = set(criteria.tags)
+    if not wanted and criteria.text is None:
+        ordered = ordered.limit(criteria.limit)
+    rows = connection.execute(ordered).all()
     items = (_of_row(row) for row in rows if wanted <= set(row.tags))
     found = items if criteria.text is None else _with_text(connection, items, criteria.text)
     return [item for item, _ in zip(found, range(criteria.limit), strict=False)]

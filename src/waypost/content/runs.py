@@ -73,6 +73,7 @@ class RunRecorder:
         self.agent_id = agent_id
         self.run_id = run_id
         self.clock = clock
+        self.steps_before = 0
         self._last: list[Message] = []
 
     async def start(
@@ -82,7 +83,7 @@ class RunRecorder:
         parent_run_id: str | None = None,
         task_id: str | None = None,
     ) -> None:
-        """Open the run; a run that exists is continued."""
+        """Open the run. One that exists is continued: its steps are numbered on."""
         row = {
             "agent_id": self.agent_id,
             "run_id": self.run_id,
@@ -93,9 +94,10 @@ class RunRecorder:
         }
         await self._write(_start, row)
         try:
-            self._last = await RunReader(self.database, self.agent_id).messages_at(self.run_id)
+            sent = await RunReader(self.database, self.agent_id).prompt_at(self.run_id)
         except NotFound:
-            self._last = []
+            return
+        self._last, self.steps_before = sent.messages, sent.step
 
     async def record(self, kind: str, step: int, payload: dict[str, Any]) -> None:
         await self._write(_append, self._event(kind, step, payload))
@@ -118,8 +120,8 @@ class RunRecorder:
         await self._write(_end, self.agent_id, self.run_id, self.clock())
 
     def _event(self, kind: str, step: int, payload: dict[str, Any]) -> dict[str, Any]:
-        owner = {"agent_id": self.agent_id, "run_id": self.run_id}
-        return owner | {"kind": kind, "step": step, "payload": payload, "at": self.clock()}
+        owner = {"agent_id": self.agent_id, "run_id": self.run_id, "at": self.clock()}
+        return owner | {"kind": kind, "step": self.steps_before + step, "payload": payload}
 
     async def _write(self, work: Callable[..., None], *args: Any) -> None:
         await self.database.write(work, *args, agent=self.agent_id)

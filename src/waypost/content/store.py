@@ -23,7 +23,8 @@ from waypost.content import blobs, repository
 from waypost.content.citation import CITATION_TOKENS, Citation
 from waypost.content.identifiers import normalise_id
 from waypost.content.incoming import as_bytes, describe, stream
-from waypost.content.outgoing import read_citation, read_view, transform_of
+from waypost.content.material import Material
+from waypost.content.outgoing import read_citation, read_material, read_view, transform_of
 from waypost.exceptions import Forbidden, InvalidInput
 from waypost.model import (
     ContentCriteria,
@@ -136,6 +137,10 @@ class ContentStore:
     async def cite(self, content_id: str, tokens: int = CITATION_TOKENS) -> Citation:
         """The citation that stands for an item in a conversation."""
         return await self._read(read_citation, self.run_id, normalise_id(content_id), tokens)
+
+    async def sample(self, content_id: str) -> Material:
+        """The two ends of an item, which is what compaction looks at."""
+        return await self._read(read_material, self.run_id, normalise_id(content_id))
 
     async def open(self, content_id: str) -> AsyncIterator[bytes]:
         """The bytes of an item, chunk by chunk."""

@@ -28,6 +28,9 @@ from waypost.content.tool_schemas import (
 from waypost.exceptions import WaypostError
 from waypost.model import ContentItem, Recall, Stored
 
+# What the agent said itself and earlier lists are stored too, but would crowd a new list.
+_NOT_RESULTS = ("own message", "query_memory")
+
 
 class LongTermMemory(Protocol):
     """What ``remember`` and ``recall`` need; a MemoryManager is one."""
@@ -95,7 +98,10 @@ class ToolExecutor:
         return ToolAnswer((view.text + note).strip(), content_id=view.item.content_id)
 
     async def _query(self, wanted: QueryMemory) -> ToolAnswer:
-        items = await self._store.query(**wanted.model_dump(exclude_none=True))
+        criteria = wanted.model_dump(exclude_none=True)
+        if wanted.source is None:
+            criteria["other_than"] = _NOT_RESULTS
+        items = await self._store.query(**criteria)
         if not items:
             return ToolAnswer("Nothing stored matches; loosen the criteria.")
         return ToolAnswer("\n".join(_listed(item) for item in items))

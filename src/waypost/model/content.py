@@ -85,8 +85,11 @@ class ContentView(Value):
 
 
 class ContentCriteria(Value):
+    """What to look for. ``other_than`` leaves out sources."""
+
     type: ContentType | None = None
     source: str | None = None
+    other_than: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     run_id: CallerId | None = None
     text: str | None = None
