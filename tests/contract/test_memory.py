@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -316,6 +317,15 @@ class TestOnFile(MemorySuite, OnFile): ...
 
 
 class TestInMemory(MemorySuite, InMemory): ...
+
+
+class TestOnPythonsOwnSqlite(MemorySuite, OnFile):
+    """Where no wheel of pysqlite3 exists, the SQLite of the standard library has to do."""
+
+    @pytest.fixture(autouse=True)
+    def no_bundled_sqlite(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pysqlite3", None)
+        monkeypatch.setitem(sys.modules, "pysqlite3.dbapi2", None)
 
 
 class TestOnPostgres(MemorySuite, OnPostgres): ...

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import waypost
 from waypost import MemoryManager, MemoryType
 from waypost.exceptions import InvalidInput, NotFound
+from waypost.testing import HashEmbedder
 
 
 async def test_what_was_said_can_be_asked_for(memory: MemoryManager) -> None:
@@ -127,6 +129,42 @@ async def test_a_forgotten_memory_is_gone(memory: MemoryManager) -> None:
     with pytest.raises(NotFound):
         await memory.get_memory(stored.memory_id)
     assert len(await memory.retrieve_memories("wifi password")) == 0
+
+
+async def test_a_contradiction_that_nothing_resolves_is_labelled(memory: MemoryManager) -> None:
+    general = await memory.add_memory("The staging port is 8443.")
+    special = await memory.add_memory("The staging port is 9000.", project_id="shop")
+
+    recall = await memory.retrieve_memories("staging port", project_id="shop")
+
+    assert [found.memory_id for found in recall] == [special.memory_id]
+    assert recall[0].conflicts_with == (general.memory_id,)
+
+
+async def test_an_agent_may_weigh_in_its_own_way(memory: MemoryManager) -> None:
+    await memory.add_memory("The backup runs at 02:00.")
+    await memory.set_profile(weights={"relevance": 1, "recency": 0, "frequency": 0, "stage": 0,
+                                      "criticality": 0})  # fmt: skip
+
+    (found,) = await memory.retrieve_memories("When does the backup run?")
+
+    assert found.score == pytest.approx(found.why.factors.relevance)
+
+
+async def test_an_outage_of_the_embedder_loses_nothing_and_is_said(tmp_path: Path) -> None:
+    class Down(HashEmbedder):
+        async def embed_documents(self, texts: object) -> NoReturn:
+            raise ConnectionError("no route to host")
+
+    async with waypost.open(tmp_path / "notes.db", embedder=Down()) as engine:
+        memory = engine.agent("planner")
+        stored = await memory.add_memory("The build needs Python 3.11.")
+        recall = await memory.retrieve_memories("Which Python does the build need?")
+
+    assert not stored.embedded
+    assert recall[0].memory_id == stored.memory_id
+    assert recall.degraded
+    assert "no route to host" in recall.reasons[0]
 
 
 async def test_agents_cannot_reach_each_other(tmp_path: Path) -> None:

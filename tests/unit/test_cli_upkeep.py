@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import CommandLine
+from waypost.cli.diagnosis import sqlite_finding
+from waypost.store.sqlite import has_wal_reset_race
 from waypost.testing import ScriptedModelServer
 
 
@@ -27,6 +29,37 @@ def test_doctor_does_not_create_the_memory(waypost: CommandLine, tmp_path: Path)
     assert waypost("doctor").code == 0
     assert states(waypost)["memory"] == "note"
     assert not (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "risky"),
+    [
+        ((3, 7, 0), True),
+        ((3, 40, 1), True),
+        ((3, 44, 6), False),
+        ((3, 45, 0), True),
+        ((3, 50, 6), True),
+        ((3, 50, 7), False),
+        ((3, 51, 2), True),
+        ((3, 51, 3), False),
+        ((4, 0, 0), False),
+    ],
+)
+def test_the_race_of_some_versions_of_sqlite_is_known(
+    version: tuple[int, ...], risky: bool
+) -> None:
+    assert has_wal_reset_race(version) is risky
+
+
+def test_doctor_warns_of_a_risky_sqlite(
+    waypost: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Old:
+        sqlite_version = "3.40.1"
+
+    monkeypatch.setattr("waypost.store.sqlite.driver", Old)
+    assert "3.40.1 can damage a file that two processes write" in sqlite_finding().text
+    assert sqlite_finding().state == "warning"
 
 
 def test_doctor_names_variables_that_are_no_setting(
