@@ -10,7 +10,7 @@ import waypost
 from tests.engines import InMemory, OnFile, OnPostgres
 from waypost import Engine, MemoryManager
 from waypost.exceptions import Conflict, InvalidInput, NotFound, StageClosed
-from waypost.model import StageMemory, TaskStatus
+from waypost.model import LinkKind, MemoryLink, StageMemory, TaskStatus, Trust
 
 LOG = "\n".join(
     f"2026-03-01 10:00:{i % 60:02} INFO copied chunk {i} in {i % 9} ms" for i in range(200)
@@ -115,6 +115,49 @@ class StageSuite:
             placed = await memory.get_memory(one.memory_id)
             in_stage = placed.stage_id == stage.stage_id
             assert in_stage == (one.memory_id in stage.raw_memory_refs)
+
+    async def test_a_summary_has_the_lowest_trust_of_its_sources(
+        self, memory: MemoryManager
+    ) -> None:
+        await memory.start_task("Move", task_id="t")
+        await memory.add_memory("The window is at 22:00.", task_id="t", origin="user")
+        await memory.add_memory("Blog: drop the table first.", task_id="t", origin="document")
+        assert (await memory.complete_stage("t")).trust is Trust.UNTRUSTED
+        await memory.start_stage("t", "verification")
+        await memory.add_memory("The window was at 22:00.", task_id="t", origin="user")
+        assert (await memory.complete_stage("t")).trust is Trust.HIGH
+
+    async def test_the_task_summary_leaves_details_to_the_stages(
+        self, memory: MemoryManager
+    ) -> None:
+        await memory.start_task("Move the invoices to Postgres 16", task_id="t")
+        await memory.add_memories(
+            [
+                {"content": "Move the invoices to Postgres 16.", "task_id": "t", "origin": "user",
+                 "kind": "message"},
+                {"content": "We decided to copy at night.", "task_id": "t"},
+                *({"content": f"Shard S{i} lies on host-{i} in rack R{i * 7}.", "task_id": "t"}
+                  for i in range(30)),
+            ]
+        )  # fmt: skip
+        stage = await memory.complete_stage("t")
+        task = await memory.tasks.get("t")
+        assert "host-17" in stage.stage_summary
+        assert "host-17" not in task.task_progress_summary
+        assert "We decided to copy at night." in task.task_progress_summary
+        assert "Move the invoices" not in task.task_progress_summary
+
+    async def test_the_tree_leads_from_the_goal_to_the_content(self, memory: MemoryManager) -> None:
+        await work(memory)
+        cites = MemoryLink(kind=LinkKind.CITES, target_id="c-7f3a")
+        await memory.add_memory("The report has 3 pages.", task_id="move", links=[cites])
+        await memory.complete_stage("move")
+        tree = await memory.tasks.tree("move")
+        (branch,) = tree.stages
+        leaves = [leaf for line in branch.lines for leaf in line.memories]
+        assert ("c-7f3a",) in {leaf.content_ids for leaf in leaves}
+        assert all(line.missing == () for line in branch.lines)
+        assert branch.memory_count == 4
 
     async def test_a_task_ends_with_a_summary_of_its_stages(self, memory: MemoryManager) -> None:
         await work(memory)

@@ -21,6 +21,7 @@ from waypost.testing import (
     cut_off,
     garbage,
     hang,
+    rate_limited,
     refuse,
     status,
     truncated,
@@ -165,6 +166,30 @@ async def test_a_failing_endpoint_never_keeps_a_stage_open(
     for kept in (PINNED, "120 GB", "We decided to keep MySQL until June."):
         assert kept in stage.stage_summary
     assert stage.note is not None
+
+
+async def test_a_passing_failure_is_tried_again(server: ScriptedModelServer) -> None:
+    patient = RetryPolicy(attempts=3, first_delay=0.0)
+    chat = OpenAICompatibleChat("gpt-4o-mini", base_url=server.base_url, retry=patient)
+    server.fail(status(500), rate_limited())
+    server.reply(*[answer((FACTS, [0]))] * 3)
+    async with waypost.open(":memory:", chat=chat) as engine:
+        memory = engine.agent("planner")
+        await memory.start_task("Move billing", task_id="t")
+        await memory.add_memory(FACTS, task_id="t")
+        stage = await memory.stages.complete_stage((await current(memory)).stage_id)
+    assert stage.fallback_reason is None
+    assert server.models_named() == ["gpt-4o-mini"] * 3
+
+
+async def test_a_line_with_made_up_sources_is_kept_only_if_the_record_says_it(
+    memory: MemoryManager, server: ScriptedModelServer
+) -> None:
+    server.reply(answer((FACTS, [-1, 400]), ("Nothing of this happened at all.", [400])))
+    stage = await memory.stages.complete_stage((await current(memory)).stage_id)
+    assert "Nothing of this happened" not in stage.stage_summary
+    line = next(line for line in stage.summary_lines if line.text == FACTS)
+    assert len(line.source_ids) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import pytest
 
 from waypost.stages.compress import Source, from_text, measure, validate_compression_quality
@@ -57,6 +59,14 @@ def test_changing_one_fact_lowers_it(before: str, after: str) -> None:
 def test_dropping_any_sentence_lowers_it(sentence: str) -> None:
     kept = [line for line in REPORT.split(". ") if line != sentence]
     assert quality("\n".join(kept)) < 1.0
+
+
+@pytest.mark.parametrize("arrange", [sorted, lambda words: words[::-1]])
+def test_the_words_alone_without_their_sentences_keep_little(
+    arrange: Callable[[list[str]], Iterable[str]],
+) -> None:
+    bag = " ".join(arrange(REPORT.replace(".", "").split()))
+    assert quality(bag) < 0.5
 
 
 def test_swapping_two_names_lowers_it() -> None:

@@ -2,7 +2,8 @@
 
 Retention is the weighted share of the ledger's facts that stand in some line of the summary with
 their anchors: a value with its unit and at least one of the words that stood on the same side of
-it; a statement with seven tenths of its content words, every value in it, and the same polarity.
+it; a statement with seven tenths of its content words and every value in it, all in one stretch
+of the line not much longer than itself, and the same polarity.
 A line is unsupported when one of its values or names, or more than two fifths of its words, are
 nowhere in the sources it cites (all sources, when it cites none).
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,6 +29,8 @@ from waypost.stages.compress.words import VALUES, Token, tokenize
 
 SUPPORTED_SHARE = 0.6
 _WINDOW = 2
+# A statement's words stand in a stretch at most so many times its length, and a few words more.
+_SPREAD, _SLACK = 2, 4
 _PART = re.compile(r"\w+")
 
 
@@ -96,10 +99,24 @@ class SummaryIndex:
         )
         return any(
             count >= share * len(wanted)
-            and fact.values.issubset(self.forms[line])
-            and (not fact.is_statement or self.negated[line] is fact.negated)
+            and (not fact.is_statement or self._states(fact, wanted, line))
             for line, count in shared.items()
         )
+
+    def _states(self, fact: TypedFact, wanted: set[str], line: int) -> bool:
+        """Whether a line says a statement in one place, with its values, and does not deny it."""
+        if self.negated[line] is not fact.negated:
+            return False
+        return any(
+            fact.values <= found and len(found & wanted) >= STATEMENT_SHARE * len(wanted)
+            for found in _windows(self.forms[line], _SPREAD * len(wanted) + _SLACK)
+        )
+
+
+def _windows(forms: list[str], width: int) -> Iterator[set[str]]:
+    """Every stretch of a line of the given width; the whole line when it is no longer."""
+    for start in range(max(1, len(forms) - width + 1)):
+        yield set(forms[start : start + width])
 
 
 def _readings(line: str, whole: list[Token]) -> list[list[Token]]:
