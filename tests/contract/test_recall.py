@@ -77,9 +77,10 @@ class RecallSuite:
         await memory.set_profile(half_life_hours=72)
         (found,) = await memory.retrieve_memories(**asked)
         assert found.score == pytest.approx(0.5)
-        (found,) = await memory.retrieve_memories(**asked, weights=Weights(), half_life_hours=24)
+        only_stage = Weights(relevance=0, recency=0, frequency=0, stage=1, criticality=0)
+        (found,) = await memory.retrieve_memories(**asked, weights=only_stage, half_life_hours=24)
         assert found.why.factors.recency == pytest.approx(0.125)
-        assert found.score != pytest.approx(0.5)
+        assert found.score == found.why.factors.stage
         assert (await engine.agent("stranger").get_profile()).half_life_hours == 24
 
     async def test_a_profile_that_makes_no_sense_is_refused(self, memory: MemoryManager) -> None:

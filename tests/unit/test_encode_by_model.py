@@ -54,7 +54,7 @@ def server() -> Iterator[ScriptedModelServer]:
 async def engine(
     server: ScriptedModelServer, request: pytest.FixtureRequest
 ) -> AsyncIterator[Engine]:
-    patience = 0.2 if "hang" in request.node.name else 60.0
+    patience = 0.2 if "[hang" in request.node.name else 60.0
     chat = OpenAICompatibleChat(
         "gpt-4o-mini", base_url=server.base_url, timeout=patience, retry=RetryPolicy(attempts=1)
     )

@@ -1,4 +1,4 @@
-"""The transaction of a write: idempotency, place, duplicates, supersession, rows.
+"""The transaction of a write: idempotency, place, reconciling, rows.
 
 All of a batch is stored or none of it. Row numbers are taken up front, so that
 memory, vector, links and history go in with one statement each.
@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, insert, or_, select, text
+from sqlalchemy import Connection, insert, select, text
 
 from waypost.exceptions import IdempotencyConflict, NotFound
-from waypost.model import LinkKind, MemoryLink, MemoryRecord, MemoryType, Trust
+from waypost.model import MemoryRecord
 from waypost.store import hierarchy
 from waypost.store import memories as repository
 from waypost.store.inserting import insert_rows
+from waypost.store.reconciling import Fresh, duplicate, reconcile
 from waypost.store.rows import PreparedMemory, memory_row
 from waypost.store.tables import (
     embeddings,
@@ -30,33 +31,6 @@ from waypost.store.tables import (
 )
 from waypost.store.vectors import embed_job, is_active
 
-_IN_PLACE = and_(
-    memories.c.tier == bindparam("tier"),
-    memories.c.task_id.is_not_distinct_from(bindparam("task_id")),
-    memories.c.project_id.is_not_distinct_from(bindparam("project_id")),
-)
-_SAME_TEXT = (
-    repository.rows_of(bindparam("agent_id"))
-    .where(
-        memories.c.digest == bindparam("digest"),
-        memories.c.superseded_by.is_(None),
-        memories.c.valid_to.is_(None),
-        _IN_PLACE,
-    )
-    .limit(1)
-)
-_HOLDING = (
-    select(memories.c.memory_id, memories.c.valid_from, memories.c.trust)
-    .where(
-        memories.c.agent_id == bindparam("agent_id"),
-        memories.c.fact_key == bindparam("fact_key"),
-        memories.c.superseded_by.is_(None),
-        or_(memories.c.valid_to.is_(None), memories.c.valid_to > bindparam("valid_from")),
-        _IN_PLACE,
-    )
-    .order_by(memories.c.valid_from.desc())
-)
-
 
 @dataclass(slots=True)
 class StoredRow:
@@ -66,44 +40,6 @@ class StoredRow:
     duplicate: bool = False
     superseded: tuple[str, ...] = ()
     embedded: bool = True
-
-
-class _Fresh:
-    """The memories of a batch that will be inserted, findable by what they say and where."""
-
-    def __init__(self) -> None:
-        self.items: list[PreparedMemory] = []
-        self._by_digest: dict[tuple[Any, ...], MemoryRecord] = {}
-        self._by_fact: dict[tuple[Any, ...], int] = {}
-
-    def append(self, prepared: PreparedMemory) -> None:
-        place = _place_of(prepared.record)
-        self._by_digest.setdefault((prepared.digest, place), prepared.record)
-        if prepared.fact_key is not None and prepared.record.superseded_by is None:
-            self._by_fact[prepared.fact_key, place] = len(self.items)
-        self.items.append(prepared)
-
-    def as_stored(self, outcome: Sequence[StoredRow]) -> list[StoredRow]:
-        """The outcome with records as they are now: a later one may have closed an earlier."""
-        now = {item.record.memory_id: item.record for item in self.items}
-        return [replace(row, record=now.get(row.record.memory_id, row.record)) for row in outcome]
-
-    def same_text(self, prepared: PreparedMemory) -> MemoryRecord | None:
-        return self._by_digest.get((prepared.digest, _place_of(prepared.record)))
-
-    def close_older(self, newer: PreparedMemory) -> list[str]:
-        """Close the statement about the same thing that is not younger; its id, if any."""
-        position = self._by_fact.get((newer.fact_key, _place_of(newer.record)))
-        if position is None:
-            return []
-        older = self.items[position].record
-        if older.valid_from > newer.record.valid_from:
-            return []
-        if not _may_close(newer.record.trust, older.trust):
-            return []
-        closed = older.model_copy(update=_closing(newer.record))
-        self.items[position] = replace(self.items[position], record=closed)
-        return [older.memory_id]
 
 
 def store(
@@ -130,15 +66,15 @@ def store(
         # Another process moved to a new embedder: let its queue make the vectors.
         placed = [replace(prepared, vector=None) for prepared in placed]
     outcome: list[StoredRow] = []
-    fresh = _Fresh()
+    fresh = Fresh()
     for prepared in placed:
         repeated = _repeated(connection, agent_id, prepared, known)
         if repeated is None:
-            repeated = _duplicate(connection, agent_id, prepared, fresh)
+            repeated = duplicate(connection, agent_id, prepared, fresh)
         if repeated is not None:
             outcome.append(StoredRow(repeated, duplicate=True))
             continue
-        prepared, closed = _reconcile(connection, agent_id, prepared, fresh, now)
+        prepared, closed = reconcile(connection, agent_id, prepared, fresh, now)
         fresh.append(prepared)
         embedded = prepared.vector is not None
         outcome.append(StoredRow(prepared.record, superseded=closed, embedded=embedded))
@@ -147,12 +83,8 @@ def store(
             known[prepared.idempotency_key] = entry
     _insert(connection, agent_id, fresh.items, embedder=embedder, now=now, actor=actor)
     _remember_keys(connection, agent_id, placed, outcome, now)
-    return fresh.as_stored(outcome)
-
-
-def _knowledge(record: MemoryRecord) -> bool:
-    """Knowledge is worth keeping once; an event that happens twice is two events."""
-    return record.type in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
+    now_kept = fresh.records()
+    return [replace(row, record=now_kept.get(row.record.memory_id, row.record)) for row in outcome]
 
 
 def _known_keys(
@@ -232,87 +164,6 @@ def _placed(
         "stage_id": record.stage_id or open_stages.get(record.task_id),
     }
     return replace(prepared, record=record.model_copy(update=place))
-
-
-def _duplicate(
-    connection: Connection, agent_id: str, prepared: PreparedMemory, fresh: _Fresh
-) -> MemoryRecord | None:
-    """The active memory in the same place that says the same, for knowledge only."""
-    if not _knowledge(prepared.record):
-        return None
-    if earlier := fresh.same_text(prepared):
-        return earlier
-    values = {"agent_id": agent_id, "digest": prepared.digest, **_place_values(prepared.record)}
-    rows = connection.execute(_SAME_TEXT, values).mappings().all()
-    return repository.with_links(connection, agent_id, rows)[0] if rows else None
-
-
-def _place_of(record: MemoryRecord) -> tuple[Any, ...]:
-    return (record.tier, record.task_id, record.project_id)
-
-
-def _place_values(record: MemoryRecord) -> dict[str, Any]:
-    return {
-        "tier": record.tier.value,
-        "task_id": record.task_id,
-        "project_id": record.project_id,
-    }
-
-
-def _reconcile(
-    connection: Connection,
-    agent_id: str,
-    prepared: PreparedMemory,
-    fresh: _Fresh,
-    now: datetime,
-) -> tuple[PreparedMemory, tuple[str, ...]]:
-    """Close the older of two statements about the same thing; delete neither.
-
-    What nobody vouches for closes nothing that someone does: both stay, as a conflict.
-    """
-    if prepared.fact_key is None or prepared.record.valid_to is not None:
-        return prepared, ()
-    closed = fresh.close_older(prepared)
-    for row in _holding(connection, agent_id, prepared):
-        if row["valid_from"] > prepared.record.valid_from:
-            if not _may_close(Trust(row["trust"]), prepared.record.trust):
-                continue
-            late = {"valid_to": row["valid_from"], "superseded_by": row["memory_id"]}
-            return replace(prepared, record=prepared.record.model_copy(update=late)), ()
-        if not _may_close(prepared.record.trust, Trust(row["trust"])):
-            continue
-        repository.change(
-            connection, agent_id, row["memory_id"], _closing(prepared.record),
-            now=now, operation="supersede",
-        )  # fmt: skip
-        closed.append(row["memory_id"])
-    return _with_supersedes(prepared, closed), tuple(closed)
-
-
-def _may_close(newer: Trust, older: Trust) -> bool:
-    return newer is not Trust.UNTRUSTED or older is Trust.UNTRUSTED
-
-
-def _closing(newer: MemoryRecord) -> dict[str, Any]:
-    return {"valid_to": newer.valid_from, "superseded_by": newer.memory_id}
-
-
-def _holding(connection: Connection, agent_id: str, prepared: PreparedMemory) -> Sequence[Any]:
-    values = {
-        "agent_id": agent_id,
-        "fact_key": prepared.fact_key,
-        "valid_from": prepared.record.valid_from,
-        **_place_values(prepared.record),
-    }
-    return connection.execute(_HOLDING, values).mappings().all()
-
-
-def _with_supersedes(prepared: PreparedMemory, closed: Sequence[str]) -> PreparedMemory:
-    if not closed:
-        return prepared
-    added = tuple(MemoryLink(kind=LinkKind.SUPERSEDES, target_id=target) for target in closed)
-    record = prepared.record.model_copy(update={"links": prepared.record.links + added})
-    return replace(prepared, record=record)
 
 
 def _insert(

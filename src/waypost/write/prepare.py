@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from operator import attrgetter
 
 from waypost.encode.facts import fact_key
 from waypost.encode.importance import estimate_importance
@@ -24,6 +25,13 @@ MAX_INDEXED_CHARACTERS = 200_000
 """Text beyond this is kept but not indexed word by word; it belongs in the content channel."""
 
 
+_COPIED = (
+    "task_id", "project_id", "run_id", "stage_id", "content", "source", "origin", "valid_to",
+    "links", "is_critical", "criticality_reason", "actions", "outcome", "success", "metadata",
+)  # fmt: skip
+_copied = attrgetter(*_COPIED)
+
+
 def prepare(
     new: NewMemory, agent_id: str, now: datetime, encoded: Encoded | None = None
 ) -> PreparedMemory:
@@ -33,47 +41,25 @@ def prepare(
     facts = encoded.facts if new.facts is None else new.facts
     timestamp = new.timestamp or now
     record = MemoryRecord.model_construct(
+        **dict(zip(_COPIED, _copied(new), strict=True)),
         memory_id=new_id(),
         agent_id=agent_id,
         tier=tier_of(new),
-        task_id=new.task_id,
-        project_id=new.project_id,
-        run_id=new.run_id,
-        stage_id=new.stage_id,
         type=type_,
         kind=kind,
-        content=new.content,
         summary=new.summary or encoded.summary,
         entities=encoded.entities if new.entities is None else new.entities,
         facts=facts,
         keywords=encoded.keywords if new.keywords is None else new.keywords,
         tags=tuple(dict.fromkeys(new.tags)),
-        source=new.source,
-        origin=new.origin,
         trust=new.trust or TRUST_OF_ORIGIN[new.origin],
         importance=_importance(new, kind),
         token_count=count_tokens(new.content),
         timestamp=timestamp,
         valid_from=new.valid_from or timestamp,
-        valid_to=new.valid_to,
-        superseded_by=None,
-        embedding=None,
-        embedder=None,
-        dimension=None,
-        links=new.links,
-        relevance_score=1.0,
-        access_count=0,
-        last_accessed=None,
-        is_critical=new.is_critical,
-        criticality_reason=new.criticality_reason,
         stage_relevance_map=dict(new.stage_relevance_map),
-        actions=new.actions,
-        outcome=new.outcome,
-        success=new.success,
-        metadata=new.metadata,
         encoder=encoded.encoder,
         fallback_reason=encoded.fallback_reason,
-        version=1,
         created_at=now,
         updated_at=now,
     )
