@@ -43,6 +43,7 @@ BENCHMARKS = (
     Benchmark("compression", "compression", data=DATA),
     Benchmark("errors", "errors", data=DATA),
     Benchmark("content", "content", data=DATA),
+    Benchmark("tasks", "tasks"),
     Benchmark("load", "load"),
 )
 

@@ -98,8 +98,9 @@ def _call(call_id: str, name: str, arguments: Any, text: str | None = None) -> M
 
 
 def _trail(data: Any) -> Iterator[Trace]:
-    for group in ("gaia", "swe_bench"):
-        for number, run in enumerate(data.get(group, [])):
+    groups = data if isinstance(data, dict) else {"runs": data}
+    for group, runs in groups.items():
+        for number, run in enumerate(runs):
             for part, messages in enumerate(_agent_conversations(run["trace"]["spans"])):
                 yield Trace("trail", f"{group} {number}.{part}", tuple(messages))
 

@@ -30,6 +30,7 @@ from waypost.tokens import count_tokens, truncate_tokens
 
 VIEW_TOKENS = 8000
 _LONGEST_LINE = 100_000
+_LONGEST_PAGE = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -342,8 +343,8 @@ def _by_question(source: Source, params: FilterParams) -> View:
 
 def _readable_lines(source: Source) -> tuple[Iterable[str], str]:
     """The lines to look for an answer in: of a web page its blocks of text, without the markup."""
-    if source.characters <= MAX_LOADED and choose(source.material).name == "web page":
-        return page_text(source.text(MAX_LOADED)).split("\n"), "block"
+    if source.characters <= _LONGEST_PAGE and choose(source.material).name == "web page":
+        return page_text(source.text(_LONGEST_PAGE)).split("\n"), "block"
     return source.lines(), "line"
 
 
