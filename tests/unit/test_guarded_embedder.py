@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -80,6 +81,20 @@ async def test_what_it_does_wrong_costs_a_vector_and_nothing_else(
     homemade.answer = None
     assert await engine.queue.drain() == 1
     assert not (await memory.retrieve_memories("kettle")).degraded
+
+
+async def test_a_recall_does_not_wait_for_an_embedder_that_hangs(
+    engine: Engine, homemade: Homemade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(text: str) -> None:
+        await asyncio.Event().wait()
+
+    stored = await engine.agent("a").add_memory("The kettle is red")
+    monkeypatch.setattr("waypost.retrieve.retriever.QUERY_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(homemade, "embed_query", hang)
+    recall = await engine.agent("a").retrieve_memories("kettle")
+    assert recall[0].memory_id == stored.memory_id
+    assert "no answer within 0.05 seconds" in recall.reasons[0]
 
 
 async def test_the_error_says_what_happened(engine: Engine, homemade: Homemade) -> None:

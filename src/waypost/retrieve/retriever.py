@@ -8,6 +8,7 @@ input is the only thing that raises.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ from waypost.validation import checked_time
 
 logger = logging.getLogger(__name__)
 
+QUERY_PATIENCE_SECONDS = 10.0
+"""A question waits no longer than this for its vector, retries included."""
 CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 20
 """Among so many of the most relevant the other factors choose: were there more, a recent
@@ -100,10 +103,14 @@ class Retriever:
 
     async def _embed(self, query: str) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
         try:
-            return await self._embedder.embed_query(query), ()
+            async with asyncio.timeout(QUERY_PATIENCE_SECONDS):
+                return await self._embedder.embed_query(query), ()
         except (ProviderError, DimensionMismatch) as error:
-            logger.warning("searching by words only: %s", error)
-            return None, (f"searched by words only, the embedder failed: {error}",)
+            problem = str(error)
+        except TimeoutError:
+            problem = f"no answer within {QUERY_PATIENCE_SECONDS:g} seconds"
+        logger.warning("searching by words only: %s", problem)
+        return None, (f"searched by words only, the embedder failed: {problem}",)
 
     def _find(
         self, connection: Connection, query: SearchQuery, request: RecallRequest, now: datetime
