@@ -34,6 +34,7 @@ from typing import Any
 
 import waypost
 from benchmarks import compression_checks as checks
+from benchmarks import large_stage
 from benchmarks.agent_runs import DATA, Run, Step, load
 from benchmarks.compression_checks import Share
 from benchmarks.labelled_tasks import LabelledTask, labelled_tasks
@@ -50,6 +51,7 @@ DIALOGUES = ("locomo", "longmemeval")
 TOOL_HEAVY = 2 / 3
 STAGES_OF_A_TASK = 3
 MOST_SESSIONS = 200
+LARGE = 10_000
 MODEL_RUNS = 24
 REAL_MODEL_RUNS = 4
 _STAGES = ("planning", "execution", "reflection", "execution", "verification")
@@ -374,6 +376,7 @@ def measure(
     runs: Sequence[Run], talks: Sequence[Run], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     asyncio.run(labelled())
+    print(asyncio.run(large_stage.measure(LARGE)), end="\n\n")
     player, _ = asyncio.run(play(runs))
     dialogue, _ = asyncio.run(play(talks))
     extra = [

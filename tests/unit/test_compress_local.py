@@ -148,6 +148,19 @@ def test_other_commands_stay_apart(others: tuple[str, ...]) -> None:
     assert [line.text for line in compress(sources).lines] == list(others)
 
 
+def test_a_command_that_a_page_shows_is_not_one_that_was_run() -> None:
+    page = Source("page", "Install it:\n```sh\npip install sqlfluff\n```", bulk=True)
+    assert all(line.kind != "command" for line in compress([page]).lines)
+    said = Source("agent", "I install it.\n```sh\npip install sqlfluff\n```")
+    assert any(line.kind == "command" for line in compress([said]).lines)
+
+
+def test_data_inside_a_command_is_left_out_of_it() -> None:
+    command = f"echo {'QUJD' * 200} | base64 -d > flag.txt"
+    (line,) = compress([Source("agent", "", commands=(command,))]).lines
+    assert line.text == "echo … | base64 -d > flag.txt"
+
+
 def test_a_statement_in_other_words_is_kept_once() -> None:
     sources = [
         Source("1", "The report must list all totals in euros with two decimals."),

@@ -122,6 +122,25 @@ async def test_what_the_model_made_up_is_left_out(
     assert metric.unsupported == 0
 
 
+async def test_what_the_model_says_without_a_fact_is_left_out(
+    memory: MemoryManager, server: ScriptedModelServer
+) -> None:
+    server.reply(answer(("The copy moved.", [0]), (FACTS, [0])))
+    stage = await memory.stages.complete_stage((await current(memory)).stage_id)
+    assert "The copy moved." not in stage.stage_summary.splitlines()
+    assert FACTS in stage.stage_summary
+
+
+async def test_a_model_that_keeps_no_fact_is_a_fallback(
+    memory: MemoryManager, server: ScriptedModelServer
+) -> None:
+    server.reply(answer(("The copy moved.", [0])))
+    stage = await memory.stages.complete_stage((await current(memory)).stage_id)
+    assert stage.fallback_reason is not None
+    assert "keeps a fact" in stage.fallback_reason
+    assert stage.information_retention >= 0.95
+
+
 async def test_a_wrong_citation_is_corrected(
     memory: MemoryManager, server: ScriptedModelServer
 ) -> None:

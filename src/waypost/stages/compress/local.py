@@ -19,13 +19,12 @@ from waypost.stages.compress.ledger import Ledger
 from waypost.stages.compress.retention import RetentionReport, SummaryIndex, measure
 from waypost.stages.compress.selection import select
 from waypost.stages.compress.sources import Source
-from waypost.stages.compress.units import Unit
+from waypost.stages.compress.units import GIVEN, Unit
 from waypost.tokens import count_tokens
 
 RETENTION_FLOOR = 0.95
 _STEP = 0.01
 _TRIMS = 6
-GIVEN = "given"
 _MOST_SOURCES = 20
 
 
@@ -77,7 +76,8 @@ def compress(
 ) -> Compressed:
     """Summarise sources down to the target, never below its retention.
 
-    ``given`` lines (a model's) are kept, and what they lost is put back.
+    ``given`` lines (a model's) go before the sources' own where they keep as many facts; what they
+    lost is put back, and those that keep no fact the others lack are left out.
     """
     original = original_tokens(sources)
     ledger = ledgers.build(sources)
@@ -144,7 +144,7 @@ def _draft(ledger: Ledger, floor: float, budget: int) -> tuple[SummaryLine, ...]
     always = [
         place
         for place, unit in enumerate(ledger.units)
-        if unit.shape == GIVEN or (ledger.sources[unit.source].pinned and unit.shape == "prose")
+        if ledger.sources[unit.source].pinned and unit.shape == "prose"
     ]
     chosen = select(ledger, floor=floor, budget=budget, count=count_tokens, always=always)
     chosen.sort(key=lambda place: (ledger.units[place].source, place))

@@ -1,7 +1,8 @@
 """The chat-model engine: a small model words the summary, the measure holds it to the facts.
 
 The model answers in JSON: lines with the numbers of the sources they rest on, and insights. A line
-that its sources do not support is dropped; facts that were lost are put back by the local engine.
+that its sources do not support, or that keeps no fact, is dropped; facts that were lost are put
+back by the local engine.
 What the model did is returned with its tokens; when it cannot be used, ``ModelFailed`` says why
 and what was spent, and the caller falls back.
 
@@ -10,6 +11,7 @@ A long input is first reduced to the lines that hold its facts, so a call is alw
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,7 +89,7 @@ async def compress_with(
     wanted = target.tokens(original_tokens(sources))
     try:
         reply = await chat.complete(
-            _messages(_bounded(sources), wanted, purpose),
+            _messages(await asyncio.to_thread(_bounded, sources), wanted, purpose),
             max_tokens=wanted * _TOKENS_PER_LINE + _ANSWER_MARGIN,
             json_schema=SCHEMA,
         )
@@ -95,13 +97,27 @@ async def compress_with(
         raise ModelFailed(f"{chat.name} failed: {error.message}") from error
     use = ModelUse(chat.name, reply.tokens_in, reply.tokens_out)
     lines, insights = _parse(reply, use)
+    return await asyncio.to_thread(_hold, sources, target, lines, insights, use)
+
+
+def _hold(
+    sources: Sequence[Source],
+    target: Target,
+    lines: list[tuple[str, list[int]]],
+    insights: list[str],
+    use: ModelUse,
+) -> ModelSummary:
+    """Hold a model's lines to the record: drop what it does not say, put back what they lost."""
     words = [known_words(source) for source in sources]
     supported = _supported(lines, words)
     if not supported:
-        raise ModelFailed(f"{chat.name} wrote no line that the record supports", use)
+        raise ModelFailed(f"{use.model} wrote no line that the record supports", use)
+    compressed = compress(sources, target, given=supported)
+    if not {line.text for line in compressed.lines} & {given.text for given in supported}:
+        raise ModelFailed(f"{use.model} wrote no line that keeps a fact of the record", use)
     everything = set().union(*words)
     kept = tuple(text for text in insights if is_supported(text, everything))
-    return ModelSummary(compress(sources, target, given=supported), kept, use)
+    return ModelSummary(compressed, kept, use)
 
 
 def _bounded(sources: Sequence[Source]) -> list[tuple[int, str]]:

@@ -15,6 +15,8 @@ from typing import Any
 
 from waypost.stages.compress.sources import Source
 
+GIVEN = "given"
+"""The shape of a line that was written elsewhere, by a model."""
 MAX_WORDS = 32
 _MAX_COMMAND = 200
 _MAX_JSON_DEPTH = 12
@@ -29,6 +31,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _SPACE = re.compile(r"\s+")
 # Data inside text (a key, an image in base64): no word, address or path is that long.
 _BLOB = re.compile(r"\S{400,}")
+_LONG_WORD = re.compile(r"\S{120,}")
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(\w*)")
 _SHELL = frozenset(("sh", "bash", "shell", "console", "zsh"))
 _PROMPT = re.compile(r"^\s*(?:\$|>>>)\s+(?=\S)|^\s*(?:Action|Command|Tool call)\s*:\s*(?=\S)")
@@ -74,7 +77,9 @@ def split(source: Source, position: int) -> Iterator[Unit]:
         return
     for shape, text in _pieces(source.text):
         if any(map(str.isalnum, text)) and not _BARE_MARK.fullmatch(text):
-            yield Unit(text, position, shape)
+            # A command that a page or a file shows is text; nobody ran it.
+            shown = source.bulk and shape == "command"
+            yield Unit(text, position, "line" if shown else shape)
     for command in source.commands:
         yield Unit(_cut_command(command), position, "command")
 
@@ -228,7 +233,7 @@ def _clean(line: str) -> str:
 
 def _cut_command(text: str) -> str:
     """A command as one line; the body of a long one (a file it writes) stays with the source."""
-    first = _SPACE.sub(" ", text.strip().split("\n", 1)[0])
+    first = _SPACE.sub(" ", _LONG_WORD.sub("…", text.strip().split("\n", 1)[0]))
     if len(first) <= _MAX_COMMAND:
         return first
     return first[:_MAX_COMMAND].rsplit(" ", 1)[0] or first[:_MAX_COMMAND]
