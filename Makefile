@@ -49,6 +49,7 @@ bench: $(VENV)/.test $(VENV)/.model  ## the benchmarks, on the data sets below D
 
 torture: $(VENV)/.test  ## kill writers in mid-flight, share files, and count what is lost
 	@$(BIN)/python -m benchmarks.torture_store --kills 200
+	@$(BIN)/python -m benchmarks.torture_archive --kills 200
 	@$(BIN)/pytest -m torture -n 0
 
 size: $(VENV)/.test  ## size of the core install and time to import it

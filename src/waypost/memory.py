@@ -399,6 +399,7 @@ class MemoryManager(TaskMemory):
             promoter=self._parts.promoter,
             clock=self._parts.clock,
             after_write=self._after_write,
+            after_removal=self._refresh_working,
         )
 
     async def _read(self, work: Callable[..., T], *args: Any) -> T:

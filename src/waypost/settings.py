@@ -24,6 +24,7 @@ from waypost.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from waypost.engine import Opening
+    from waypost.model.retention import RetentionPolicy
 
 PREFIX = "WAYPOST_"
 
@@ -73,6 +74,12 @@ class Settings(BaseSettings):
         default=None,
         description="Where pruned memories go: a folder, or an `s3://`, `gs://` or `az://` URL. "
         "By default a folder beside the SQLite file.",
+    )
+    retention: str = Field(
+        default="none",
+        description="What is moved into the archive by itself: `none`; `standard` (working memory "
+        "over 4,000 tokens, episodes over 50); or capacities of your own as JSON, such as "
+        '`{"capacities": [{"type": "episodic", "max_items": 5000}]}`.',
     )
     host: str = Field(
         default="127.0.0.1",
@@ -130,12 +137,29 @@ def engine_options(settings: Settings) -> dict[str, Any]:
         "redis_url": settings.redis_url,
         "chat": settings.chat,
         "encoder": settings.encoder,
+        "retention": retention_policy(settings.retention),
     }
     if settings.chat_key is not None:
         options["chat_key"] = settings.chat_key.get_secret_value()
     if settings.embedder_key is not None:
         options["api_key"] = settings.embedder_key.get_secret_value()
     return options
+
+
+def retention_policy(text: str) -> RetentionPolicy:
+    """The capacities that the setting names."""
+    from waypost.model.retention import RetentionPolicy
+
+    if text in ("none", "standard"):
+        return RetentionPolicy() if text == "none" else RetentionPolicy.standard()
+    try:
+        return RetentionPolicy.model_validate_json(text)
+    except ValidationError as error:
+        variable = variable_name("retention")
+        first = error.errors()[0]["msg"]
+        raise InvalidInput(
+            f"{variable} is none, standard or a policy as JSON: {first}", variable=variable
+        ) from None
 
 
 def variable_name(field: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 
 from tests.engines import InMemory, OnPostgres
 from waypost import Engine, LinkKind, MemoryLink, MemoryManager, count_tokens
-from waypost.exceptions import Forbidden
-from waypost.model.context import ContextProfile, Form
+from waypost.exceptions import Forbidden, UnknownField
+from waypost.model.context import ContextProfile, ContextRequest, Form
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LONG = " ".join(f"The copy of chunk {n} took {n % 9} ms and was verified." for n in range(60))
@@ -136,16 +137,31 @@ class ContextSuite:
             with pytest.raises(Forbidden, match="'bank'"):
                 await memory.get_relevant_context("code?", task_id, project_id="shop")
 
-    async def test_another_projects_memory_is_never_shown_even_when_it_comes_last(
+    async def test_another_projects_memory_is_not_shown_even_when_it_comes_meanwhile(
         self, memory: MemoryManager
     ) -> None:
         await memory.add_memory("The shop opens at nine", project_id="shop")
-        assembler = memory.assembler
-        package_before = await memory.get_relevant_context("When open?", project_id="shop")
+        request = ContextRequest(query="When does it open?", project_id="shop")
+        collected = await memory.assembler.collect(None, request)
         await memory.add_memory("The bank opens at ten", project_id="bank")
-        package = await memory.get_relevant_context("When open?", project_id="shop")
-        assert "bank" not in package_before.text + package.text
-        assert assembler is memory.assembler
+        late = await memory.retrieve_memories("When does it open?")
+        found = replace(collected.found, recalled=late.memories)
+        assert "bank" not in memory.assembler.format(replace(collected, found=found)).text
+
+    async def test_a_memory_that_cannot_be_read_gives_a_degraded_context(
+        self, engine: Engine, memory: MemoryManager
+    ) -> None:
+        await memory.add_memory("Something")
+        await engine.close()
+        package = await memory.get_relevant_context("anything", "t")
+        assert (package.text, package.degraded) == ("", True)
+        assert "could not be read" in package.reasons[0]
+
+    async def test_an_unknown_field_in_a_filter_is_an_error_even_without_a_question(
+        self, memory: MemoryManager
+    ) -> None:
+        with pytest.raises(UnknownField, match="colour"):
+            await memory.get_relevant_context("", where={"colour": "blue"})
 
     async def test_zero_tokens_give_an_empty_text(self, memory: MemoryManager) -> None:
         await memory.add_memory("Something")

@@ -199,6 +199,18 @@ class TestErasureOnFile(ErasureSuite, OnFile):
         assert not report.storage_compacted
         assert (await memory.erase(source="leak")).storage_compacted
 
+    async def test_another_engine_on_the_file_forgets_as_well(
+        self, url: str, memory: MemoryManager
+    ) -> None:
+        await memory.add_memory(SENTENCE, source="leak")
+        async with waypost.open(url) as engine:
+            other = engine.agent("planner")
+            assert len(await other.retrieve_memories(CANARY)) == 1
+            await memory.erase()
+            assert len(await other.retrieve_memories(CANARY)) == 0
+            await other.add_memory("A new beginning")
+            assert len(await other.retrieve_memories("beginning")) == 1
+
     async def test_the_saved_index_goes_too(self, url: str, tmp_path: Path) -> None:
         batch = [{"content": f"{CANARY} {n}", "source": "leak"} for n in range(5000)]
         async with waypost.open(url) as engine:

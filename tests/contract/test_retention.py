@@ -105,6 +105,8 @@ class RetentionSuite:
             await memory.prune(strategy="random")
         with pytest.raises(InvalidInput, match="share"):
             await memory.prune(share=0)
+        with pytest.raises(InvalidInput, match="max_items"):
+            await memory.prune(max_items=0)
 
     async def test_a_thousand_memories_come_back_byte_equal(
         self, engine: Engine, memory: MemoryManager

@@ -95,6 +95,31 @@ async def test_a_project_keeps_decisions_conventions_failures_and_patterns(
     assert len(await project.query_patterns("schema changes")) == 1
 
 
+async def test_what_cannot_be_stored_is_refused_with_a_reason(memory: MemoryManager) -> None:
+    with pytest.raises(InvalidInput, match="content is empty"):
+        await memory.project("bank").add_decision("  ")
+    with pytest.raises(InvalidInput, match="project_id is empty"):
+        memory.project("")
+    with pytest.raises(InvalidInput, match="task_id"):
+        memory.task("t" * 300)
+    with pytest.raises(InvalidInput, match="max_items"):
+        memory.project("bank", max_items=0)
+    with pytest.raises(InvalidInput, match="colour"):
+        await memory.project("bank").search("vault", colour="blue")
+
+
+async def test_what_a_view_takes_away_is_gone_from_working_memory_too(
+    memory: MemoryManager,
+) -> None:
+    task = memory.task("t")
+    first = await task.add_reasoning("The first thought")
+    await task.add_reasoning("The second thought")
+    assert await task.delete(first.memory_id) is True
+    assert [one.content for one in await memory.get_working_memory("t")] == ["The second thought"]
+    await task.clear()
+    assert await memory.get_working_memory("t") == []
+
+
 async def test_a_project_over_its_limit_archives_the_least_important_tenth(
     memory: MemoryManager,
 ) -> None:

@@ -52,8 +52,9 @@ def test_prune_answers_in_json(waypost: CommandLine, notes: list[str], tmp_path:
     assert report["archive"] == str(tmp_path / "memory.db.archive")
 
 
-def test_nothing_to_prune_is_said_without_asking(waypost: CommandLine) -> None:
-    assert waypost("prune").out == "Archived 0 of 0 memories (0 tokens)\n"
+def test_nothing_to_prune_is_said_without_asking(waypost: CommandLine, notes: list[str]) -> None:
+    outcome = waypost("prune", "--tier", "task")
+    assert outcome.out == "Archived 0 of 0 memories (0 tokens)\n"
 
 
 def test_restore_by_id_by_filter_and_all(waypost: CommandLine, notes: list[str]) -> None:
@@ -87,6 +88,7 @@ def test_restore_by_id_by_filter_and_all(waypost: CommandLine, notes: list[str])
 def test_what_cannot_be_done_is_said_in_one_line(
     waypost: CommandLine, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
+    waypost("remember", "Something")
     outcome = waypost(*arguments)
     assert (outcome.code, outcome.out) == (code, "")
     assert message in outcome.err

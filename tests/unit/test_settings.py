@@ -66,3 +66,26 @@ def test_a_bad_embedder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYPOST_EMBEDDER", "nonsense")
     with pytest.raises(InvalidInput, match="address"):
         settings.opening(settings.load())
+
+
+@pytest.mark.parametrize(
+    ("value", "limits"),
+    [
+        ("none", []),
+        ("standard", [(None, 4000), (50, None)]),
+        ('{"capacities": [{"type": "episodic", "max_items": 7}]}', [(7, None)]),
+    ],
+)
+def test_capacities_are_a_setting(
+    monkeypatch: pytest.MonkeyPatch, value: str, limits: list[tuple[int | None, int | None]]
+) -> None:
+    monkeypatch.setenv("WAYPOST_RETENTION", value)
+    policy = settings.engine_options(settings.load())["retention"]
+    assert [(one.max_items, one.max_tokens) for one in policy.capacities] == limits
+
+
+@pytest.mark.parametrize("value", ["always", '{"capacities": [{"type": "episodic"}]}', "[]"])
+def test_a_policy_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("WAYPOST_RETENTION", value)
+    with pytest.raises(InvalidInput, match="WAYPOST_RETENTION is none, standard or a policy"):
+        settings.opening(settings.load())

@@ -125,6 +125,9 @@ def as_filter(text: str | None) -> dict[str, Any]:
 def context(
     query: Annotated[str, typer.Argument(help="What the agent is about to do.")],
     task: Annotated[str | None, typer.Option(help="For this task.", show_default=False)] = None,
+    project: Annotated[
+        str | None, typer.Option(help="For this project.", show_default=False)
+    ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="The budget.")] = 2000,
     url: Url = None,
     agent: Agent = None,
@@ -132,7 +135,9 @@ def context(
 ) -> None:
     """Print the text an agent should read before its next step, within a token budget."""
     package = with_memory(
-        lambda memory: memory.get_relevant_context(query, task_id=task, max_tokens=max_tokens),
+        lambda memory: memory.get_relevant_context(
+            query, task_id=task, max_tokens=max_tokens, project_id=project
+        ),
         url=url,
         agent=agent,
     )

@@ -6,6 +6,7 @@ gives a context that says so; it is never passed off as "nothing relevant".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,13 +20,18 @@ from waypost.context.gather import Caution, Citation, Found, Gatherer
 from waypost.context.render import Renderer
 from waypost.context.scene import Scene, load_scene
 from waypost.context.summaries import Summaries, load_summaries
+from waypost.exceptions import StorageError
+from waypost.filters import parse_where
+from waypost.filters.memory_fields import MEMORY_FIELDS
 from waypost.model import LinkKind, MemoryRecord, Recall, RecallRequest, Weights
-from waypost.model.context import ContextPackage, ContextRequest
+from waypost.model.context import ContextPackage, ContextProfile, ContextRequest
 from waypost.model.vocabulary import Trust
 from waypost.retrieve.access_tracker import AccessTracker
 from waypost.retrieve.retriever import Retriever
 from waypost.store.database import Database
 from waypost.store.tables import content_items, memories
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Cautions = Callable[[str | None], Awaitable[Sequence[Caution]]]
@@ -81,6 +87,16 @@ class ContextAssembler:
     async def collect(self, task_id: str | None, request: ContextRequest) -> Collected:
         """Read everything the context may be made of; nothing is written."""
         task = task_id or request.task_id
+        parse_where(request.where, MEMORY_FIELDS)
+        try:
+            return await self._collect(task, request)
+        except StorageError as error:
+            logger.warning("a context could not be put together: %s", error)
+            scene = Scene(profile=request.profile or ContextProfile())
+            reason = f"the memory could not be read: {error}"
+            return Collected(request, task, Found(scene, ()), True, (reason,))
+
+    async def _collect(self, task: str | None, request: ContextRequest) -> Collected:
         scene = await self._read(load_scene, task, request)
         recall = await self._recall(scene, request)
         recalled = [one.memory for one in recall.memories]
@@ -151,9 +167,14 @@ class ContextAssembler:
     async def _note_access(self, package: ContextPackage) -> None:
         """Count as recalled what the agent was given, not all that was looked at."""
         shown = [item.entry_id for item in package.items if item.why is not None]
-        if shown:
+        if not shown:
+            return
+        try:
             rows = await self._read(row_numbers, shown)
-            self._tracker.note(self._agent_id, rows, self._clock())
+        except StorageError as error:
+            logger.warning("what a context showed was not counted: %s", error)
+            return
+        self._tracker.note(self._agent_id, rows, self._clock())
 
 
 def load_citations(connection: Connection, agent_id: str, ids: Sequence[str]) -> list[Citation]:

@@ -25,7 +25,10 @@ from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
 
 _RELEVANCE, _STAGE, _CRITICALITY, _RECENCY = 0.83, 0.08, 0.07, 0.02
 _COMPANY = 0.15
-_STANDING_VALUE = 0.30
+_STANDING_VALUE = 0.50
+_STANDING_SHARE = 0.06
+_CITATION_VALUE = 0.30
+_LEFT_OVER_VALUE = 0.02
 _WINDOW_VALUE = 0.45
 _CAUTION_VALUE = 0.60
 _EXCERPT_SHARE = 0.12
@@ -89,7 +92,7 @@ class Gatherer:
             map(_caution, found.cautions),
             (self._recalled(one, found, newest, lent[one.memory_id]) for one in visible),
             self._window(found),
-            (self._standing(memory, found) for memory in scene.standing),
+            self._standing(found, {one.memory_id for one in visible}),
             map(_citation, found.citations),
         ]
         unique: dict[str, Candidate] = {}
@@ -135,9 +138,24 @@ class Gatherer:
             )
             yield candidate if place < profile.window else _in_a_line(candidate, memory)
 
-    def _standing(self, memory: MemoryRecord, found: Found) -> Candidate:
-        value = _weighted(_STANDING_VALUE, memory.importance, found.scene.profile)
-        return self._candidate(memory, found, value=value, reason=f"a {memory.kind} in force")
+    def _standing(self, found: Found, recalled: set[str]) -> Iterable[Candidate]:
+        """What is in force whatever is asked: the most important first, within a small share.
+
+        The rest only fills what is left over, or comes in because it was recalled.
+        """
+        room = int(self._max_tokens * _STANDING_SHARE)
+        for memory in found.scene.standing:
+            if memory.memory_id in recalled:
+                continue
+            fits = memory.token_count <= room
+            room -= memory.token_count if fits else 0
+            value = _STANDING_VALUE if fits else _LEFT_OVER_VALUE
+            yield self._candidate(
+                memory,
+                found,
+                value=_weighted(value, memory.importance, found.scene.profile),
+                reason=f"a {memory.kind} in force",
+            )
 
     def _with_ends(self, found: Found, unique: dict[str, Candidate]) -> list[Candidate]:
         """Pin the first and last memories of the task: where it began and where it stands."""
@@ -283,7 +301,7 @@ def _citation(citation: Citation) -> Candidate:
         section=Section.CITATIONS,
         tier=Tier.TASK,
         versions=(Version(Form.RAW, citation.text),),
-        value=_STANDING_VALUE,
+        value=_CITATION_VALUE,
         reason="cited by a memory that was recalled",
         timestamp=citation.created_at,
         origin=Origin.TOOL,

@@ -22,6 +22,7 @@ from waypost.retention.erasure import AgentIndex, Eraser
 from waypost.retention.objects import ObjectStore
 from waypost.retention.pruner import Pruner
 from waypost.store.database import Database
+from waypost.validation import checked
 from waypost.working import WorkingMemory
 
 
@@ -46,7 +47,8 @@ class Keeper:
     ) -> PruneReport:
         """Archive the least missed fifth of a layer, or all that is over the given capacity."""
         limited = max_items is not None or max_tokens is not None
-        capacity = Capacity(max_items=max_items, max_tokens=max_tokens) if limited else None
+        limits = {"max_items": max_items, "max_tokens": max_tokens}
+        capacity = checked(Capacity, limits) if limited else None
         if share is not None and not 0 < share <= 1:
             raise InvalidInput(f"share is a part of the memories, above 0 and at most 1: {share}")
         return await self.pruner.prune(

@@ -108,6 +108,10 @@ class EmbeddedSearch:
     ) -> None:
         if newest == held.watermark:
             return
+        if newest == 0:
+            # No history at all: the agent was erased, perhaps by another process.
+            held.index, held.watermark, held.saved = AgentIndex(), 0, 0
+            return
         if newest < held.watermark:
             # A snapshot older than what another reader has applied sees enough already.
             return

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from waypost.exceptions import InvalidInput
 from waypost.model import MemoryRecord, MemoryType, Tier
 from waypost.model.retention import Strategy
 from waypost.model.vocabulary import CONVENTION, DECISION, FAILURE, PATTERN
@@ -22,6 +23,8 @@ class ProjectMemoryStore(TierView):
     tier = Tier.PROJECT
 
     def __init__(self, parts: TierParts, project_id: str, *, max_items: int = MAX_ITEMS) -> None:
+        if max_items < 1:
+            raise InvalidInput(f"max_items is at least 1, not {max_items}")
         scope = {"tier": Tier.PROJECT.value, "project_id": project_id}
         super().__init__(parts, scope, {"project_id": project_id, "task_id": None})
         self.project_id = project_id

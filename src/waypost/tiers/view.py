@@ -14,13 +14,15 @@ from typing import Any
 from waypost.exceptions import NotFound
 from waypost.filters import Condition, parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
-from waypost.model import MemoryRecord, NewMemory, Recall, RecallRequest, Stored, Tier
+from waypost.model import CallerId, MemoryRecord, NewMemory, Recall, RecallRequest, Stored, Tier
+from waypost.model.base import Value
 from waypost.retention.archive import Archive
 from waypost.retention.pruner import Pruner
 from waypost.retrieve.retriever import Retriever
 from waypost.store import memories
 from waypost.store.database import Database
 from waypost.tiers.promotion import Promoter
+from waypost.validation import checked
 from waypost.write.writer import Writer
 
 
@@ -37,6 +39,12 @@ class TierParts:
     promoter: Promoter
     clock: Callable[[], datetime]
     after_write: Callable[[Sequence[Stored]], Awaitable[None]]
+    after_removal: Callable[[], Awaitable[None]]
+
+
+class _Place(Value):
+    task_id: CallerId | None
+    project_id: CallerId | None
 
 
 class TierView:
@@ -47,6 +55,7 @@ class TierView:
     def __init__(
         self, parts: TierParts, scope: Mapping[str, Any], place: Mapping[str, Any]
     ) -> None:
+        checked(_Place, place)
         self._parts = parts
         self._scope = dict(scope)
         self._place = dict(place)
@@ -66,8 +75,8 @@ class TierView:
     async def search(self, query: str, k: int = 5, **filters: Any) -> Recall:
         """Recall from this view only; ``filters`` are fields of ``RecallRequest``."""
         where = self._within(filters.pop("where", None))
-        request = RecallRequest(query=query, k=k, where=where, **filters)
-        return await self._parts.retriever.retrieve(request)
+        values = {**filters, "query": query, "k": k, "where": where}
+        return await self._parts.retriever.retrieve(checked(RecallRequest, values))
 
     async def get(self, memory_id: str) -> MemoryRecord | None:
         """The memory when it is in this view, else None."""
@@ -92,6 +101,7 @@ class TierView:
             self._parts.clock(),
             agent=self._parts.agent_id,
         )
+        await self._parts.after_removal()
         return True
 
     async def _archive_all(self, where: Mapping[str, Any] | None, reason: str) -> int:
@@ -103,10 +113,11 @@ class TierView:
             taken += len(left)
             if not left:
                 break
+        await self._parts.after_removal()
         return taken
 
     async def _add(self, content: str, **fields: Any) -> MemoryRecord:
-        new = NewMemory(content=content, **{**fields, **self._place})
+        new = checked(NewMemory, {"content": content, **fields, **self._place})
         stored = await self._parts.writer.add([new])
         await self._parts.after_write(stored)
         return stored[0].memory
