@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from waypost.chat import ChatModel, chat_model_from_url
 from waypost.context.assembler import Cautions, ContextAssembler
@@ -31,6 +31,10 @@ from waypost.errors.severity import SEVERE
 from waypost.errors.strategy import Strategist
 from waypost.errors.tracker import ErrorTracker
 from waypost.exceptions import InvalidInput, StorageError
+from waypost.jobs.asking import AgentJobs
+from waypost.jobs.embedded import EmbeddedWorker
+from waypost.jobs.performer import Performer
+from waypost.jobs.steps import steps_for
 from waypost.memory import MemoryManager, Parts
 from waypost.model import CallerId, ErrorPattern, ErrorRecord, NewMemory, Stored, utc_now
 from waypost.model.base import Value
@@ -55,6 +59,9 @@ from waypost.write.parts import WriteParts
 from waypost.write.queue import EmbeddingQueue
 from waypost.write.reembed import Progress, move_vectors
 from waypost.write.writer import Writer
+
+if TYPE_CHECKING:
+    from waypost.jobs.queued import QueueWorker
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +98,7 @@ class Engine:
         self.clock = clock
         self.queue = EmbeddingQueue(database, embedder, clock=clock)
         self.tracker = AccessTracker(database)
+        self.worker = self._worker()
         self._flusher: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -101,10 +109,11 @@ class Engine:
         embedder = self._embedder_of(agent_id)
         retriever = Retriever(self.database, self.search, embedder, agent_id, **reading)
         writing = WriteParts(
-            self.database, embedder, agent_id, self.clock, self.encoder, self.queue.kick
+            self.database, embedder, agent_id, self.clock, self.encoder, self._vectors_wait
         )
         writer = Writer(writing)
         tasks = self._task_parts(agent_id, writer)
+        keeper = self.bounds.keeper(self.database, agent_id, index=self.search, clock=self.clock)
         parts = Parts(
             database=self.database,
             writer=writer,
@@ -113,10 +122,18 @@ class Engine:
             assembler=ContextAssembler(
                 self.database, retriever, agent_id, cautions=_cautions(tasks.errors), **reading
             ),
-            keeper=self.bounds.keeper(self.database, agent_id, index=self.search, clock=self.clock),
+            keeper=keeper,
             promoter=Promoter(self.database, writer, agent_id, clock=self.clock),
             working=self.bounds.working,
             tasks=tasks,
+            jobs=AgentJobs(
+                self.database,
+                agent_id,
+                tasks=tasks.tasks,
+                keeper=keeper,
+                wake=self.worker.wake,
+                clock=self.clock,
+            ),
             clock=self.clock,
         )
         return MemoryManager(agent_id, parts)
@@ -146,15 +163,31 @@ class Engine:
         cache = DatabaseEmbeddingCache(self.database, agent_id, clock=self.clock)
         return CachedEmbedder(self.embedder, capacity=CACHED_IN_PROCESS, cache=cache)
 
+    def _worker(self) -> EmbeddedWorker | QueueWorker:
+        """Who does the background jobs of this database."""
+        performer = Performer(self.database, steps_for(self.agent), clock=self.clock)
+        conninfo = getattr(self.database.backend, "conninfo", None)
+        if conninfo is None:
+            return EmbeddedWorker(performer)
+        from waypost.jobs.queued import QueueWorker
+
+        return QueueWorker(conninfo, performer, self.queue)
+
+    def _vectors_wait(self) -> None:
+        """See that waiting vectors are made; PostgreSQL has told its workers itself."""
+        if isinstance(self.worker, EmbeddedWorker):
+            self.queue.kick()
+
     async def agents(self) -> list[str]:
         """Every agent that has memories here."""
         return await self.database.read(statistics.agents)
 
     async def start(self) -> None:
-        """Begin the background work: the embedding queue and access counts."""
+        """Begin the background work: jobs, waiting vectors and access counts."""
+        await self.worker.start()
         depth, _, _ = await self.database.read(vectors.queue_state)
         if depth:
-            self.queue.kick()
+            self._vectors_wait()
         self._flusher = asyncio.get_running_loop().create_task(self._flush_regularly())
 
     async def close(self) -> None:
@@ -165,6 +198,7 @@ class Engine:
         if self._flusher is not None:
             self._flusher.cancel()
             await asyncio.gather(self._flusher, return_exceptions=True)
+        await self.worker.close()
         await self.queue.close()
         try:
             await self.tracker.flush()

@@ -19,6 +19,7 @@ from waypost.context.assembler import ContextAssembler
 from waypost.exceptions import StorageError
 from waypost.filters import parse_query, parse_where
 from waypost.filters.memory_fields import MEMORY_FIELDS
+from waypost.jobs.asking import AgentJobs
 from waypost.model import (
     HistoryEntry,
     Interaction,
@@ -73,6 +74,7 @@ class Parts:
     promoter: Promoter
     working: WorkingMemory
     tasks: TaskParts
+    jobs: AgentJobs
     clock: Callable[[], datetime]
 
 
@@ -352,6 +354,11 @@ class MemoryManager(TaskMemory):
     def assembler(self) -> ContextAssembler:
         """Builds the contexts: ``build``, or ``collect`` and ``format`` one after the other."""
         return self._parts.assembler
+
+    @property
+    def jobs(self) -> AgentJobs:
+        """Background jobs: ask for pruning, erasing or a stage's summary, and look after them."""
+        return self._parts.jobs
 
     @property
     def archive(self) -> Archive:

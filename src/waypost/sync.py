@@ -135,8 +135,8 @@ def _blocking(runner: Runner, value: Any) -> Any:
 def _is_facade(value: Any) -> bool:
     """True for the parts of a memory that have coroutines of their own, such as its tiers."""
     kind = type(value)
-    return kind.__module__.startswith("waypost.") and any(
-        inspect.iscoroutinefunction(member) for member in vars(kind).values()
+    return kind.__module__.startswith("waypost.") and bool(
+        inspect.getmembers(kind, inspect.iscoroutinefunction)
     )
 
 

@@ -32,6 +32,7 @@ class Ids:
     content: str
     stage: str
     error: str
+    job: str
     task: str = "the-owners-task"
     project: str = "the-owners-project"
     run: str = "the-owners-run"
@@ -39,7 +40,7 @@ class Ids:
     @classmethod
     def of_nothing(cls) -> Ids:
         unknown = content_id("no-run", 0)
-        minted = [new_id() for _ in range(5)]
+        minted = [new_id() for _ in range(6)]
         return cls(*minted[:3], unknown, *minted[3:], "no-task", "no-project", "no-run")
 
 
@@ -56,6 +57,7 @@ async def furnish(engine: Engine) -> Ids:
     item = await memory.content(Ids.run).store(f"All about {CANARY}.", source=CANARY)
     error = await memory.record_error("lookup", f"{CANARY} is not there.", task_id=Ids.task)
     await memory.record_intervention_outcome(Ids.task, "pivot", f"Look for {CANARY} elsewhere.")
+    job = await memory.jobs.wait((await memory.jobs.erase(source="nobody")).job_id)
     return Ids(
         kept.memory_id,
         archived.memory_id,
@@ -63,6 +65,7 @@ async def furnish(engine: Engine) -> Ids:
         item.content_id,
         stage.stage_id,
         error.error_id,
+        job.job_id,
     )
 
 
@@ -130,6 +133,14 @@ def calls(ids: Ids) -> dict[str, list[dict[str, Any]]]:
         "memory.prune": [{}, {"where": {"agent_id": "owner"}, "share": 1.0}],
         "memory.restore": [{"memory_ids": [ids.archived]}, {"all": True}],
         "memory.erase": [{"source": CANARY}, {"everything": True}],
+        "jobs.complete_stage": [
+            {"task_id": f"{ids.task}-2"},
+            {"task_id": ids.task, "stage_id": ids.stage},
+        ],
+        "jobs.prune": [{}, {"where": {"agent_id": "owner"}, "share": 1.0}],
+        "jobs.erase": [{"source": CANARY}],
+        "jobs.get": [{"job_id": ids.job}],
+        "jobs.latest": [{}],
         "content.retrieve": [
             {"content_id": ids.content},
             {"content_id": ids.content, "run_id": ids.run},
@@ -216,6 +227,7 @@ async def test_the_owner_still_finds_everything(service: Served) -> None:
         ("memory.resolve_error", {"error_id": ids.error, "recovery_action": "looked again"}),
         ("memory.complete_stage", {"task_id": ids.task, "stage_id": ids.stage}),
         ("content.cite", {"content_id": ids.content}),
+        ("jobs.get", {"job_id": ids.job}),
         ("memory.restore", {"memory_ids": [ids.archived]}),
     ):
         assert "result" in await service.rpc(method, params, agent="owner"), method

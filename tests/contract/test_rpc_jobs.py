@@ -58,6 +58,7 @@ async def test_each_waiting_vector_is_made_exactly_once(
         await memory.add_memories({"content": f"Crate {n} holds lamps."} for n in range(300))
         assert (await memory.get_statistics()).waiting_for_vectors == 300
         for engine in (one, other):
+            await engine.worker.close()
             await engine.queue.close()  # a lease taken now would end with the jump in time
         embedder.down = False
         clock.ahead = timedelta(hours=2)

@@ -94,11 +94,21 @@ class SchemaSuite:
         await asyncio.gather(*(engine.close() for engine in engines))
 
 
+_ADDED_LATER = {
+    "memories": ("encoder", "fallback_reason"),
+    "jobs": ("ticket", "status", "result", "finished_at"),
+}
+
+
 def _as_of_the_first_revision(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("RESET ROLE"))
-    for column in ("encoder", "fallback_reason"):
-        connection.execute(text(f"ALTER TABLE memories DROP COLUMN {column}"))
+        connection.execute(text("DROP TRIGGER hand_over_vectors ON jobs"))
+        connection.execute(text("DROP TRIGGER hand_over_job ON jobs"))
+    connection.execute(text("DROP INDEX ix_jobs_ticket"))
+    for table, columns in _ADDED_LATER.items():
+        for column in columns:
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
     connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
 

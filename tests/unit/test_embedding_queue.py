@@ -74,6 +74,7 @@ class QueueSuite:
     ) -> AsyncIterator[Engine]:
         async with waypost.open(url, embedder=remote(server), clock=clock) as engine:
             # The tests call ``drain`` themselves; a worker in the background would race them.
+            await engine.worker.close()
             engine.queue.kick = lambda: None  # type: ignore[method-assign]
             yield engine
 
@@ -212,6 +213,7 @@ class QueueSuite:
     async def test_a_refused_text_does_not_hold_up_the_others(self, url: str, clock: Clock) -> None:
         embedder = Refusing("poison")
         async with waypost.open(url, embedder=embedder, clock=clock) as engine:
+            await engine.worker.close()
             engine.queue.kick = lambda: None  # type: ignore[method-assign]
             memory = engine.agent("planner")
             embedder.down = True

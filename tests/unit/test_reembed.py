@@ -159,6 +159,7 @@ class ReembedSuite:
         clock = Clock()
         down = Interrupted(32, calls=0)
         async with waypost.open(url, embedder=down, clock=clock) as engine:
+            await engine.worker.close()
             engine.queue.kick = lambda: None  # type: ignore[method-assign]
             await engine.agent("planner").add_memory("waiting", kind="note")
             claimed = await engine.database.write(vectors.claim, OLD.name, clock(), 10)

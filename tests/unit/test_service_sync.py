@@ -14,9 +14,11 @@ import waypost.sync
 from tests.rpc_transports import SECRET
 from tests.served import served
 from waypost.client.content import RemoteContent
+from waypost.client.jobs import RemoteJobs
 from waypost.client.memory import RemoteMemory
 from waypost.content.store import ContentStore
 from waypost.exceptions import InvalidInput, NotFound
+from waypost.jobs.asking import AgentJobs
 from waypost.memory import MemoryManager
 from waypost.model import new_id
 from waypost.service.auth import make_token
@@ -37,7 +39,7 @@ def parts_of(kind: type) -> set[str]:
 
 HELD_LOCALLY = {"archive", "assembler", "global_memory", "project", "recorder", "runs", "task"}
 """Parts of a memory that work on the database itself; ``waypost.open`` has them."""
-CONTENT_HELD_LOCALLY = {"adopt", "mark_shown", "restore", "snapshot", "store_stream"}
+CONTENT_HELD_LOCALLY = {"adopt", "sample", "mark_shown", "restore", "snapshot", "store_stream"}
 
 
 @pytest.mark.parametrize("name", methods_of(MemoryManager))
@@ -55,8 +57,14 @@ def test_content_on_a_server_has_the_methods_of_content_here(name: str) -> None:
         assert inspect.signature(getattr(RemoteContent, name)) == twin
 
 
+@pytest.mark.parametrize("name", methods_of(AgentJobs))
+def test_jobs_on_a_server_have_the_methods_of_jobs_here(name: str) -> None:
+    twin = inspect.signature(getattr(AgentJobs, name))
+    assert inspect.signature(getattr(RemoteJobs, name)) == twin
+
+
 def test_a_part_of_the_library_that_is_new_is_offered_to_clients_or_named_here() -> None:
-    assert parts_of(MemoryManager) - HELD_LOCALLY == {"content"} <= parts_of(RemoteMemory)
+    assert parts_of(MemoryManager) - HELD_LOCALLY == {"content", "jobs"} <= parts_of(RemoteMemory)
 
 
 @pytest.fixture(params=["file", "server"])
@@ -122,12 +130,13 @@ def test_threads_may_call_side_by_side(memory: Memory) -> None:
     assert memory.count_memories() == 8
 
 
-def test_parts_of_a_memory_wait_as_well(tmp_path: Path) -> None:
-    with waypost.sync.open(tmp_path / "memory.db") as engine:
-        content = engine.agent("planner").content("run-1")
-        item = content.store("All about lamps.", source="search")
-        assert content.retrieve(item.content_id).text == "All about lamps."
-        assert b"".join(content.open(item.content_id)) == b"All about lamps."
+def test_parts_of_a_memory_wait_as_well(memory: Memory) -> None:
+    content = memory.content("run-1")
+    item = content.store("All about lamps.", source="search")
+    assert content.retrieve(item.content_id).text == "All about lamps."
+    assert b"".join(content.open(item.content_id)) == b"All about lamps."
+    job = memory.jobs.wait(memory.jobs.prune().job_id)
+    assert job.result == {"pruned_count": 0, "skipped": 0}
 
 
 def test_closing_twice_is_allowed_and_a_failed_opening_leaves_no_thread(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from waypost.client.connection import Client
 from waypost.client.content import RemoteContent
+from waypost.client.jobs import RemoteJobs
 from waypost.client.operation import Operation, plain, remote
 from waypost.errors.tracker import NewError
 from waypost.memory import MemoryManager
@@ -123,6 +124,11 @@ class RemoteMemory:
     def content(self, run_id: str | None = None) -> RemoteContent:
         """Full results of a run, kept beside the conversation; without a run, all, to read."""
         return RemoteContent(self._client, run_id)
+
+    @property
+    def jobs(self) -> RemoteJobs:
+        """Background jobs: ask for pruning, erasing or a stage's summary, and look after them."""
+        return RemoteJobs(self._client)
 
     add_interaction = remote(
         _LIBRARY.add_interaction, Operation("memory.store", params=_interaction)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Delete, Table, delete, select
 
+from waypost.model.jobs import JobKind
 from waypost.retention.archived_sources import DERIVING
 from waypost.retention.erasure_runs import Doomed, erase_quoting_runs
 from waypost.retention.erasure_summaries import rewrite_summaries
@@ -27,6 +28,8 @@ from waypost.store.tables import (
     memories,
     metadata,
 )
+
+ERASE = JobKind.ERASE.value
 
 
 @dataclass
@@ -48,7 +51,9 @@ def erase_agent_rows(connection: Connection, agent_id: str) -> dict[str, int]:
     erased = Erased()
     for table in reversed(metadata.sorted_tables):
         if table.name in AGENT_TABLES:
-            erased.count(connection, delete(table).where(table.c.agent_id == agent_id))
+            own = delete(table).where(table.c.agent_id == agent_id)
+            # The job that erases, if this is one, must live until all of it is done.
+            erased.count(connection, own.where(jobs.c.kind != ERASE) if table is jobs else own)
     return {name: count for name, count in sorted(erased.rows.items()) if count}
 
 

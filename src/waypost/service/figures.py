@@ -78,7 +78,9 @@ def _queue(connection: Connection, now: datetime) -> list[Figure]:
     from waypost.store.tables import jobs
 
     rows = connection.execute(
-        select(jobs.c.kind, func.count(), func.min(jobs.c.created_at)).group_by(jobs.c.kind)
+        select(jobs.c.kind, func.count(), func.min(jobs.c.created_at))
+        .where(jobs.c.finished_at.is_(None))
+        .group_by(jobs.c.kind)
     ).all()
     depth = [((kind,), float(count)) for kind, count, _ in rows]
     age = [((kind,), _seconds(now, oldest)) for kind, _, oldest in rows]

@@ -90,10 +90,14 @@ class TaskManager:
 
     async def complete_stage(self, task_id: str, stage_id: str | None = None) -> StageMemory:
         """Complete a stage (the open one by default) and bring the task's summary up to date."""
-        stage = await self._read(_stage_to_complete, task_id, stage_id)
+        stage = await self.stage_to_complete(task_id, stage_id)
         completed = await self._stages.complete_stage(stage.stage_id)
         await self._summarise(task_id)
         return completed
+
+    async def stage_to_complete(self, task_id: str, stage_id: str | None = None) -> StageMemory:
+        """The stage that completing would complete: the one named, else the open one."""
+        return await self._read(_stage_to_complete, task_id, stage_id)
 
     async def complete(
         self,

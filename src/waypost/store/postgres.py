@@ -33,6 +33,7 @@ class PostgresBackend:
         if not parsed.database:
             raise InvalidInput("the PostgreSQL URL names no database: postgresql://host/database")
         self.location = f"PostgreSQL at {parsed.host or 'the local socket'}/{parsed.database}"
+        self.conninfo = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
         try:
             self.writing: Engine = create_engine(
                 parsed,
@@ -56,9 +57,11 @@ class PostgresBackend:
             queue_behind(connection, agent)
 
     def prepare(self) -> None:
+        from waypost.store import queue_schema
         from waypost.store.migrate import migrate
 
         migrate(self.writing)
+        queue_schema.prepare(self.writing)
 
     def index_vectors(self, embedder: str, dimension: int, *, alone: bool) -> None:
         # By the login role, which owns the tables; the roles of transactions own nothing.

@@ -206,11 +206,16 @@ jobs = Table(
     Column("run_after", Time, nullable=False),
     Column("last_error", Text),
     Column("created_at", Time, nullable=False),
+    Column("ticket", Id),
+    Column("status", String(16), nullable=False, server_default="waiting"),
+    Column("result", Json),
+    Column("finished_at", Time),
     UniqueConstraint("agent_id", "kind", "subject"),
     # A job's number is never used again: it stands for one state of its subject.
     sqlite_autoincrement=True,
 )
 Index("ix_jobs_kind_run_after", jobs.c.kind, jobs.c.run_after)
+Index("ix_jobs_ticket", jobs.c.ticket, unique=True)
 
 tasks = Table(
     "tasks",

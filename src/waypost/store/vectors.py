@@ -277,6 +277,13 @@ def embed_job(agent_id: str, memory_id: str, row_id: int, now: datetime) -> dict
     }
 
 
+def next_due(connection: Connection) -> datetime | None:
+    """When the first vector that waits may be tried."""
+    return connection.execute(
+        select(func.min(jobs.c.run_after)).where(jobs.c.kind == EMBED)
+    ).scalar()
+
+
 def queue_state(connection: Connection) -> tuple[int, datetime | None, str | None]:
     """How many memories wait for a vector, since when, and the last error."""
     statement = select(func.count(), func.min(jobs.c.created_at), func.max(jobs.c.last_error))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 BATCH = 128
 IDLE_SECONDS = 2.0
+LOOK_SECONDS = 0.05
 
 
 class EmbeddingQueue:
@@ -51,10 +52,17 @@ class EmbeddingQueue:
             total += done
         return total
 
+    async def wait(self) -> timedelta | None:
+        """How long until the first of the vectors that wait may be tried; None when none waits."""
+        due = await self._database.read(vectors.next_due)
+        return None if due is None else max(timedelta(), due - self._clock())
+
     async def join(self) -> None:
-        """Wait until the worker has emptied the queue; during an outage that is until its end."""
+        """Wait until the queue is empty, whoever empties it; in an outage that is until its end."""
         if self._task is not None:
             await asyncio.shield(self._task)
+        while await self.wait() is not None:  # noqa: ASYNC110 - others may be emptying it
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def close(self) -> None:
         if self._task is not None:

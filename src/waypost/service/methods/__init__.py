@@ -8,14 +8,14 @@ and parameters that are valid already. Its docstring is published by
 from __future__ import annotations
 
 from waypost.service.discover import add_discover
-from waypost.service.methods import content, errors, keeping, memories, profiles, tasks
+from waypost.service.methods import content, errors, jobs, keeping, memories, profiles, tasks
 from waypost.service.rpc import Registry
 
 
 def build_registry() -> Registry:
     """The methods of a Waypost service."""
     registry = Registry()
-    for group in (memories, tasks, errors, profiles, keeping, content):
+    for group in (memories, tasks, errors, profiles, keeping, jobs, content):
         group.register(registry)
     add_discover(registry)
     return registry

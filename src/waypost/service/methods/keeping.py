@@ -48,7 +48,7 @@ async def undo_promotion(memory: MemoryManager, params: UndoPromotionParams) -> 
     return UndoPromotionResult()
 
 
-class PruneParams(Value):
+class PruneScope(Value):
     """``memory_layer`` is a memory type; without it every type is considered."""
 
     memory_layer: MemoryType | None = None
@@ -58,6 +58,16 @@ class PruneParams(Value):
     max_items: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     share: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """All but the layer and the strategy."""
+        return {name: value for name, value in vars(self).items() if name not in _POSITIONAL}
+
+
+_POSITIONAL = ("memory_layer", "strategy")
+
+
+class PruneParams(PruneScope):
     dry_run: bool = False
 
 
@@ -78,13 +88,9 @@ async def prune(memory: MemoryManager, params: PruneParams) -> PruneResult:
     Everything is archived and verified before it is deleted, and can be restored. With
     ``dry_run`` the answer says what would go.
     """
-    options = {name: value for name, value in vars(params).items() if name not in _POSITIONAL}
-    report = await memory.prune(params.memory_layer, params.strategy, **options)
+    report = await memory.prune(params.memory_layer, params.strategy, **params.options())
     fields = {name: getattr(report, name) for name in PruneResult.model_fields}
     return PruneResult.model_construct(**fields)
-
-
-_POSITIONAL = ("memory_layer", "strategy")
 
 
 class RestoreParams(Value):
@@ -117,18 +123,21 @@ async def restore(memory: MemoryManager, params: RestoreParams) -> RestoreResult
     )
 
 
-class EraseParams(Value):
+class EraseTarget(Value):
     """One source by its name or, when ``everything`` is true, all of this agent."""
 
     source: Annotated[str, StringConstraints(min_length=1)] | None = None
     everything: bool = False
-    dry_run: bool = False
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> EraseParams:
+    def _one_of_them(self) -> EraseTarget:
         if (self.source is not None) == self.everything:
             raise ValueError("give source, or everything")
         return self
+
+
+class EraseParams(EraseTarget):
+    dry_run: bool = False
 
 
 async def erase(memory: MemoryManager, params: EraseParams) -> ErasureReport:
