@@ -46,6 +46,18 @@ class Store:
     questions: tuple[Question, ...]
 
 
+def find(path: Path, dataset: str) -> Path:
+    """The file of a data set: the path itself, or the first that fits below a folder."""
+    if not path.is_dir():
+        return path
+    patterns = ("*.json.xz", "*.json")
+    found = [file for p in patterns for file in sorted((path / dataset).glob(p))]
+    found = found or [file for p in patterns for file in sorted(path.glob(p))]
+    if not found:
+        raise SystemExit(f"no .json or .json.xz file of {dataset} in {path} or {path / dataset}")
+    return found[0]
+
+
 def read_json(path: Path) -> Any:
     if path.suffix == ".xz":
         with lzma.open(path, "rt", encoding="utf-8") as packed:
@@ -55,7 +67,8 @@ def read_json(path: Path) -> Any:
 
 def locomo(path: Path) -> Iterator[Store]:
     """One store per conversation; questions whose evidence cannot be resolved are left out."""
-    for number, sample in enumerate(read_json(path), 1):
+    data = read_json(path)
+    for number, sample in enumerate([data] if isinstance(data, dict) else data, 1):
         turns = tuple(_locomo_turns(sample["conversation"]))
         known = {turn.turn_id: turn.session_id for turn in turns}
         questions = (_locomo_question(item, known) for item in sample["qa"])
