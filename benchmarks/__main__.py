@@ -38,6 +38,7 @@ BENCHMARKS = (
     Benchmark("footprint", "footprint"),
     Benchmark("locomo", "retrieval", ("--dataset", "locomo"), LOCOMO),
     Benchmark("longmemeval", "retrieval", ("--dataset", "longmemeval"), LONGMEMEVAL),
+    Benchmark("labelled", "labelled"),
     Benchmark("speed", "speed", ("--n", "100000")),
     Benchmark("context", "context", data=DATA),
     Benchmark("compression", "compression", data=DATA),

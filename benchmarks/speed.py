@@ -153,7 +153,7 @@ class Run:
         floors.close()
 
     def _index_recall(self, vectors: VectorFloor) -> float:
-        """How many of the exact nearest ten the index considers, on average."""
+        """How many of the exact nearest ten are the index's nearest ten, on average."""
         (saved,) = self.file.with_name(self.file.name + ".index").glob("*.index")
         loaded = AgentIndex.load(saved, embedder=self.embedder.name)
         assert loaded is not None
@@ -162,7 +162,8 @@ class Run:
         for question in self.questions:
             vector = self.embedder.embed([question.text])[0]
             candidates = index.candidates(Query(vector=vector, limit=self.n))
-            found += len(np.intersect1d(vectors.exact(vector), candidates.row_ids))
+            nearest = np.argsort(-candidates.routes["vector"].scores, kind="stable")[:BEST]
+            found += len(np.intersect1d(vectors.exact(vector), candidates.row_ids[nearest]))
         return round(found / (BEST * len(self.questions)), 4)
 
     async def _write_singly(self, memory: waypost.MemoryManager, writes: int) -> None:

@@ -211,3 +211,20 @@ async def test_integrity_is_kept_after_all_kinds_of_work(memory_file: Path) -> N
     with closing(sqlite3.connect(memory_file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("question", "index"),
+    [
+        ("SELECT * FROM memories WHERE agent_id = 'a' AND row_id IN (1, 2)", "INTEGER PRIMARY KEY"),
+        ("SELECT * FROM links WHERE agent_id = 'a' AND source_id IN ('x', 'y')", "(source_id=?)"),
+        ("SELECT * FROM memories WHERE agent_id = 'a'", "(agent_id=?)"),
+        ("SELECT * FROM memories WHERE agent_id = 'a' AND run_id = 'r'", "run_id=?)"),
+    ],
+)
+async def test_queries_take_the_shortest_way_from_the_first_row_on(
+    memory_file: Path, question: str, index: str
+) -> None:
+    with closing(sqlite3.connect(memory_file)) as connection:
+        steps = connection.execute(f"EXPLAIN QUERY PLAN {question}").fetchall()
+    assert index in steps[0][-1]

@@ -45,7 +45,8 @@ def write(path: Path, facts: dict[str, Any], arrays: Arrays) -> None:
 def read(path: Path) -> tuple[dict[str, Any], Arrays] | None:
     """Read a file back, or None when it is missing, damaged or of another format."""
     try:
-        memory = np.memmap(path, np.uint8, "c")
+        # A plain view: indexing a memmap costs more than the search it serves.
+        memory = np.asarray(np.memmap(path, np.uint8, "c"))
         header, start = _header(memory)
         arrays = _arrays(memory, header["arrays"], start)
         return header["facts"], arrays

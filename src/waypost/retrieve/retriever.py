@@ -125,7 +125,8 @@ class Retriever:
         if state.has_links:
             ranked = add_linked(connection, self._agent_id, ranked, request, Asked(now, True))
         ranked = ranked[: request.k]
-        records = memories.by_rows(connection, self._agent_id, [item.row_id for item in ranked])
+        row_ids = [item.row_id for item in ranked]
+        records = memories.by_rows(connection, self._agent_id, row_ids, linked=state.has_links)
         conflicts = _conflicts(connection, self._agent_id, ranked, request, now)
         recalled = tuple(
             RecalledMemory.model_construct(
@@ -137,7 +138,7 @@ class Retriever:
             for item in ranked
             if item.row_id in records
         )
-        return _Found(recalled, tuple(item.row_id for item in ranked), reasons)
+        return _Found(recalled, tuple(row_ids), reasons)
 
     def _vector_reasons(self, state: feed.AgentState, query: SearchQuery) -> tuple[str, ...]:
         """Say when the stored vectors are of another embedder than the query's."""

@@ -14,6 +14,8 @@ from waypost.model import Factors, RecallRequest, RouteHit, Weights, Why
 from waypost.model.profile import DEFAULT_HALF_LIFE_HOURS
 from waypost.retrieve import factors
 from waypost.retrieve.holding import wants_superseded
+from waypost.store.memories import chunks
+from waypost.store.numbered import rows_by_number
 from waypost.store.tables import accesses, error_records, memories, stages, tasks
 
 RECENT_ERRORS = timedelta(days=7)
@@ -28,16 +30,6 @@ _COLUMNS = (
     memories.c.fact_key,
     accesses.c.access_count,
     memories.c.valid_to,
-)
-
-
-_SCORED = (
-    select(*_COLUMNS)
-    .select_from(memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id))
-    .where(
-        memories.c.agent_id == bindparam("agent_id"),
-        memories.c.row_id.in_(bindparam("row_ids", expanding=True)),
-    )
 )
 _TIED = select(error_records.c.memory_id).where(
     error_records.c.agent_id == bindparam("agent_id"),
@@ -95,9 +87,13 @@ def rank(
 ) -> list[Scored]:
     """Score the candidates; best first, then the newer, then by id."""
     row_ids = candidates.row_ids.tolist()
-    found = connection.execute(_SCORED, {"agent_id": agent_id, "row_ids": row_ids})
     expires = not wants_superseded(request)
-    rows = {row[0]: row for row in found if not (expires and _has_run_out(row, asked.now))}
+    rows = {
+        row[0]: row
+        for part in chunks(row_ids)
+        for row in rows_by_number(connection, _COLUMNS, agent_id, part)
+        if not (expires and _has_run_out(row, asked.now))
+    }
     moment = _moment(connection, agent_id, request, list(rows.values()), asked)
     weights = request.weights or Weights()
     scored = [
@@ -109,8 +105,9 @@ def rank(
     return scored
 
 
-def _has_run_out(row: Any, now: datetime) -> bool:
-    return row.valid_to is not None and row.valid_to <= now
+def _has_run_out(row: tuple[Any, ...], now: datetime) -> bool:
+    valid_to = row[-1]
+    return valid_to is not None and valid_to <= now
 
 
 def _scored(
@@ -183,6 +180,6 @@ def _tied_to_errors(
     values = {
         "agent_id": agent_id,
         "since": asked.now - RECENT_ERRORS,
-        "memory_ids": [row.memory_id for row in rows],
+        "memory_ids": [row[1] for row in rows],
     }
     return frozenset(connection.execute(_TIED, values).scalars())

@@ -30,6 +30,7 @@ from waypost.exceptions import NotFound, VersionConflict
 from waypost.filters.conditions import Condition, Query
 from waypost.filters.sql import order_clauses, where_clause
 from waypost.model import HistoryEntry, MemoryLink, MemoryRecord
+from waypost.store.numbered import rows_by_number
 from waypost.store.rows import link_from, record_from
 from waypost.store.tables import (
     accesses,
@@ -43,14 +44,8 @@ from waypost.store.tables import (
 _ROW = [*memories.c, accesses.c.access_count, accesses.c.last_accessed]
 _JOINED = memories.outerjoin(accesses, accesses.c.row_id == memories.c.row_id)
 
-_BY_ROWS = (
-    select(*_ROW)
-    .select_from(_JOINED)
-    .where(
-        memories.c.agent_id == bindparam("agent_id"),
-        memories.c.row_id.in_(bindparam("row_ids", expanding=True)),
-    )
-)
+_ROW_COLUMNS = tuple(_ROW)
+_ROW_NAMES = tuple(column.name for column in _ROW)
 _LINKS_OF = (
     select(links)
     .where(
@@ -98,19 +93,23 @@ def by_ids(connection: Connection, agent_id: str, ids: Sequence[str]) -> dict[st
 
 
 def by_rows(
-    connection: Connection, agent_id: str, row_ids: Sequence[int]
+    connection: Connection, agent_id: str, row_ids: Sequence[int], *, linked: bool = True
 ) -> dict[int, MemoryRecord]:
-    """The memories in these rows that this agent has, by row number."""
-    rows: list[RowMapping] = []
-    for part in chunks(row_ids):
-        values = {"agent_id": agent_id, "row_ids": part}
-        rows.extend(connection.execute(_BY_ROWS, values).mappings())
-    records = with_links(connection, agent_id, rows)
+    """The memories in these rows that this agent has, by row number.
+
+    ``linked`` says whether the agent has any links; without them none are looked for.
+    """
+    rows = [
+        dict(zip(_ROW_NAMES, values, strict=True))
+        for part in chunks(row_ids)
+        for values in rows_by_number(connection, _ROW_COLUMNS, agent_id, part)
+    ]
+    records = with_links(connection, agent_id, rows) if linked else map(record_from, rows)
     return {row["row_id"]: record for row, record in zip(rows, records, strict=True)}
 
 
 def with_links(
-    connection: Connection, agent_id: str, rows: Sequence[RowMapping]
+    connection: Connection, agent_id: str, rows: Sequence[Mapping[Any, Any]]
 ) -> list[MemoryRecord]:
     grouped: dict[str, list[MemoryLink]] = {}
     for part in chunks([row["memory_id"] for row in rows]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -60,7 +60,7 @@ def memory_row(row_id: int, prepared: PreparedMemory) -> dict[str, Any]:
     return row
 
 
-def record_from(row: RowMapping, links: Sequence[MemoryLink] = ()) -> MemoryRecord:
+def record_from(row: Mapping[Any, Any], links: Sequence[MemoryLink] = ()) -> MemoryRecord:
     """Build the record of a row that joins ``memories`` with its accesses.
 
     The row was validated when it was written, so it is not validated again.

@@ -65,9 +65,12 @@ class SqliteBackend:
 
     def prepare(self) -> None:
         from waypost.store.migrate import migrate
+        from waypost.store.sqlite_planner import advise
 
         self._look_before_touching()
         migrate(self.writing)
+        with self.writing.connect() as connection:
+            advise(connection.connection.driver_connection)
 
     def _look_before_touching(self) -> None:
         """Refuse a file that cannot be ours before its journal mode is changed.
