@@ -40,11 +40,13 @@ ENTITY_MARK = "\x1f"
 RANK_ALL_ROWS = 2_000
 """Up to this many rows every one is ranked."""
 
-PER_ROUTE = 400
+PER_ROUTE = 200
 """How many rows each route may nominate beyond that."""
 
+MEASURED = 400
 ROWS_PER_EXTRA = 1_000
-"""Sign bits are coarse: one more row is measured exactly for every so many held."""
+"""Sign bits are coarse: so many of the nearest are measured exactly, and one more for every
+so many rows held, before the best of them are nominated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,10 @@ def search(index: Snapshot, query: Query) -> Candidates:
     match = _match(index, query)
     entity = _entity_scores(index, query)
     eligible = _eligible(index, query)
-    slots = np.flatnonzero(eligible)
-    if len(slots) > RANK_ALL_ROWS:
+    if np.count_nonzero(eligible) > RANK_ALL_ROWS:
         slots = _nominate(index, eligible, [_in_context(index, match), entity], vector)
+    else:
+        slots = np.flatnonzero(eligible)
     cosines = _cosines(index, slots, vector)
     episode_text, episode_vector = _episode_parts(index, match, slots, cosines)
     parts = Parts(
@@ -191,8 +194,8 @@ def _nominate(
     """The best slots of every route, ascending."""
     chosen = [_highest(scores * eligible, PER_ROUTE) for scores in routes if scores.any()]
     if vector is not None and index.vectors is not None:
-        wanted = PER_ROUTE + index.count // ROWS_PER_EXTRA
-        chosen.append(index.vectors.nearest(vector, eligible, wanted))
+        near = index.vectors.nearest(vector, eligible, MEASURED + index.count // ROWS_PER_EXTRA)
+        chosen.append(near[_highest(index.vectors.cosines(near, vector), PER_ROUTE)])
     return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
 
 
