@@ -126,7 +126,7 @@ class Run:
         self.figures["index_build_s"] = round(time.perf_counter() - started, 2)
 
     def _sizes(self) -> dict[str, Any]:
-        """All files together, and what the database keeps of texts besides the texts."""
+        """All files together, and the bare text of the memories."""
         texts = sum(len(new.content.encode()) for new in self.conversations.memories(self.n))
         return {"disk_mb": _megabytes(self.folder), "raw_text_mb": round(texts / 1e6, 1)}
 

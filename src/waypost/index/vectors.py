@@ -84,7 +84,7 @@ class VectorColumn:
         total: NDArray[np.uint16] = np.bitwise_count(bits[0, :rows] ^ words[0]).astype(np.uint16)
         for number in range(1, len(words)):
             total += np.bitwise_count(bits[number, :rows] ^ words[number])
-        total[~usable] = _FARTHEST
+        total[np.flatnonzero(~usable)] = _FARTHEST
         return total
 
     def _reserve(self, rows: int) -> None:
