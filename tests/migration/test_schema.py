@@ -105,7 +105,8 @@ def _as_of_the_first_revision(connection: Connection) -> None:
         connection.execute(text("RESET ROLE"))
         connection.execute(text("DROP TRIGGER hand_over_vectors ON jobs"))
         connection.execute(text("DROP TRIGGER hand_over_job ON jobs"))
-    connection.execute(text("DROP INDEX ix_jobs_ticket"))
+    for index in ("ix_jobs_ticket", "ix_memories_agent_kind"):
+        connection.execute(text(f"DROP INDEX {index}"))
     for table, columns in _ADDED_LATER.items():
         for column in columns:
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))

@@ -102,6 +102,14 @@ memories = Table(
 )
 Index("ix_memories_agent_timestamp", memories.c.agent_id, memories.c.timestamp)
 Index("ix_memories_agent_digest", memories.c.agent_id, memories.c.digest)
+# Contexts ask for a few kinds and for the tokens of all: the index alone answers the latter.
+Index(
+    "ix_memories_agent_kind",
+    memories.c.agent_id,
+    memories.c.kind,
+    memories.c.project_id,
+    memories.c.token_count,
+)
 for _column in ("task_id", "project_id", "run_id", "stage_id", "fact_key"):
     _present = text(f"{_column} IS NOT NULL")
     Index(
