@@ -137,6 +137,32 @@ def test_old_steps_become_one_line_each_that_names_what_to_open() -> None:
     assert record[0]["content"].count("[c-") >= 8
 
 
+def test_a_long_record_keeps_its_latest_lines_and_counts_the_others() -> None:
+    script = Script(Policy(record_lines=10, batch_tokens=0))
+    for _ in range(40):
+        script.step(ARTICLE)
+    [record] = [
+        m["content"]
+        for m in script.conversation.prompt().messages
+        if "Earlier steps" in str(m["content"])
+    ]
+    assert record.count("visit(") == 10
+    assert "- 28 earlier calls; find their results with query_memory" in record
+
+
+def test_a_record_does_not_repeat_what_it_says_already() -> None:
+    script = Script(Policy(batch_tokens=0))
+    for n in range(8):
+        script.step(json.dumps({"harbour": "HB-4711", "pier": f"P-{n}", "text": "x " * 200}))
+    [record] = [
+        m["content"]
+        for m in script.conversation.prompt().messages
+        if "Earlier steps" in str(m["content"])
+    ]
+    assert record.count("HB-4711") == 1
+    assert all(f"P-{n}" in record for n in range(6))
+
+
 def test_users_words_are_never_shortened() -> None:
     script = Script()
     for n in range(6):

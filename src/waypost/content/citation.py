@@ -8,6 +8,7 @@ and never one that is longer than the text it replaces.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from waypost.content.compaction import compact, digest
 from waypost.content.compaction.base import Compacted, clip
@@ -34,7 +35,7 @@ class Citation:
     telling: str = ""
     names: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         return count_tokens(self.text)
 

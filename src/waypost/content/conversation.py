@@ -19,6 +19,7 @@ from typing import Any
 
 from waypost.content.citation import Citation, worth_citing
 from waypost.content.entries import Called, Entry, Form, Returned, Said, ToolCall
+from waypost.content.folding import fold_message
 from waypost.content.messages import (
     Message,
     Piece,
@@ -28,8 +29,10 @@ from waypost.content.messages import (
     system_text,
 )
 from waypost.content.policy import Policy, Show
-from waypost.content.showing import WORTH_CUTTING, fold_message, piece_of
+from waypost.content.showing import WORTH_CUTTING, piece_of
 from waypost.exceptions import InvalidInput
+
+_MANY_RECORDS = 64
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Conversation:
         self._used_ids: set[str] = set()
         self._kinds_seen: set[str] = set()
         self._record_lines = self.policy.record_lines
+        self._records: dict[tuple[int, int, int, bool], Piece] = {}
 
     def add_system(self, text: str) -> None:
         self._say(Said("system", text))
@@ -177,7 +181,8 @@ class Conversation:
     def _age(self) -> None:
         """Note what the policy wants smaller; do it all when that saves a whole batch."""
         for shown in self._shown:
-            shown.wanted = max(shown.form, self._wanted(shown))
+            if shown.form is not Form.FOLDED:
+                shown.wanted = max(shown.form, self._wanted(shown))
         for exchange in self._exchanges():
             if self._foldable(exchange, self.policy.fold_after):
                 for part in exchange.parts:
@@ -304,16 +309,27 @@ class Conversation:
 
     def _pieces(self, *, wanted: bool = False) -> Iterator[Piece]:
         """The list in order; neighbouring folded exchanges become one message."""
-        first = True
+        first, place = True, 0
         forms = [shown.wanted if wanted else shown.form for shown in self._shown]
-        pairs = zip(self._shown, forms, strict=True)
-        for folded, group in groupby(pairs, key=lambda pair: pair[1] is Form.FOLDED):
+        for folded, group in groupby(forms, key=lambda form: form is Form.FOLDED):
+            end = place + len(list(group))
             if folded:
-                entries = [shown.entry for shown, _ in group]
-                yield Piece("user", fold_message(entries, self._record_lines, first=first))
+                yield self._record(place, end, first=first)
                 first = False
             else:
-                yield from (shown.piece(form, self.policy) for shown, form in group)
+                for shown, form in zip(self._shown[place:end], forms[place:end], strict=True):
+                    yield shown.piece(form, self.policy)
+            place = end
+
+    def _record(self, start: int, end: int, *, first: bool) -> Piece:
+        """The record of a stretch of folded entries, written once: entries never change."""
+        key = (start, end, self._record_lines, first)
+        if key not in self._records:
+            if len(self._records) >= _MANY_RECORDS:
+                self._records.clear()
+            entries = [shown.entry for shown in self._shown[start:end]]
+            self._records[key] = Piece("user", fold_message(entries, key[2], first=first))
+        return self._records[key]
 
     def _written(self, pieces: list[Piece]) -> list[Message]:
         if self.style == "openai":
