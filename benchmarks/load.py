@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 CLIENTS = (1, 10, 100)
+PUBLISHED = ("clients", "ratio_to_library", "ratio_to_empty")
 SECRET = "a secret of the load benchmark, 32 bytes or more"
 AGENT = "load"
 PLACES = ("harbour", "mill", "archive", "station", "library", "market", "bridge", "workshop")
@@ -276,10 +277,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
     options = parser.parse_args()
     result = asyncio.run(compare(options.seconds, options.memories, options.workers))
+    show(result)
     if options.json:
-        print(json.dumps(result))
-    else:
-        show(result)
+        print(json.dumps({name: result[name] for name in PUBLISHED}))
 
 
 if __name__ == "__main__":

@@ -98,6 +98,8 @@ class Engine:
         self.clock = clock
         self.queue = EmbeddingQueue(database, embedder, clock=clock)
         self.tracker = AccessTracker(database)
+        self.on_cache_lookup: Callable[[int, int], None] = lambda hits, misses: None
+        """Told of texts that were looked up before embedding: remembered ones, and others."""
         self.worker = self._worker()
         self._flusher: asyncio.Task[None] | None = None
         self._closed = False
@@ -161,7 +163,12 @@ class Engine:
         if not getattr(self.embedder, "costly", False):
             return self.embedder
         cache = DatabaseEmbeddingCache(self.database, agent_id, clock=self.clock)
-        return CachedEmbedder(self.embedder, capacity=CACHED_IN_PROCESS, cache=cache)
+        return CachedEmbedder(
+            self.embedder,
+            capacity=CACHED_IN_PROCESS,
+            cache=cache,
+            on_lookup=lambda hits, misses: self.on_cache_lookup(hits, misses),
+        )
 
     def _worker(self) -> EmbeddedWorker | QueueWorker:
         """Who does the background jobs of this database."""

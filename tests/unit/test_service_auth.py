@@ -13,7 +13,12 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
+from tests.rpc_transports import serving
 from waypost.exceptions import InvalidInput, ServiceUnavailable, Unauthenticated
 from waypost.service.auth import LEEWAY_SECONDS, Authenticator, make_token
 from waypost.service.caller import Caller, Scope
@@ -289,6 +294,28 @@ class TestKeysOfAJwks:
         clock.now += REFRESH_SECONDS
         with pytest.raises(Unauthenticated, match="not known"):
             await believing.authenticate(old)
+
+    async def test_are_fetched_from_an_address_and_followed_when_they_change(
+        self, rsa_key: Any, ec_key: Any
+    ) -> None:
+        published = {"keys": [jwk(rsa_key, "old")]}
+
+        async def document(request: Request) -> JSONResponse:
+            return JSONResponse(published)
+
+        clock = Clock()
+        old = signed(CLAIMS, rsa_key, "RS256", kid="old")
+        new = signed(CLAIMS, ec_key, "ES256", kid="new")
+        async with serving(Starlette(routes=[Route("/jwks.json", document)])) as address:
+            believing = authenticator(Jwks(f"{address}/jwks.json", clock=clock))
+            await believing.authenticate(old)
+            published["keys"] = [jwk(ec_key, "new")]
+            clock.now += REFRESH_SECONDS
+            await believing.authenticate(new)
+            with pytest.raises(Unauthenticated, match="not known"):
+                await believing.authenticate(old)
+        clock.now += REFRESH_SECONDS
+        await believing.authenticate(new)  # the address is gone, the keys it gave are not
 
     async def test_unknown_names_do_not_make_it_read_again_and_again(
         self, tmp_path: Path, ec_key: Any, rsa_key: Any

@@ -48,6 +48,7 @@ async def exported(tmp_path: Path) -> set[str]:
     metrics = Metrics()
     metrics.count(Observation("memory.retrieve", "planner", "t", degraded=True))
     metrics.refused.labels("429").inc()
+    metrics.count_lookup(1, 1)
     async with waypost.open(tmp_path / "memory.db") as engine:
         text = metrics.render(await engine.database.read(read_figures, utc_now())).decode()
     return set(re.findall(r"^(?:# TYPE )?(waypost_\w+)", text, re.MULTILINE))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class CachedEmbedder:
         *,
         capacity: int = 4096,
         cache: EmbeddingCache | None = None,
+        on_lookup: Callable[[int, int], None] = lambda hits, misses: None,
     ) -> None:
         self.name = inner.name
         self.dimension = inner.dimension
@@ -42,6 +43,7 @@ class CachedEmbedder:
         self._inner = inner
         self._capacity = capacity
         self._cache = cache
+        self._on_lookup = on_lookup
         self._recent: OrderedDict[str, Vectors] = OrderedDict()
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -86,6 +88,7 @@ class CachedEmbedder:
     def _count(self, known: dict[str, Vectors], asked: int) -> None:
         self.hits += len(known)
         self.misses += asked - len(known)
+        self._on_lookup(len(known), asked - len(known))
 
     async def _remember(self, fresh: dict[str, Vectors]) -> None:
         self._keep(fresh)

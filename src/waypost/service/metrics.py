@@ -59,6 +59,10 @@ class Metrics:
             "Requests given up because the client went away.",
             registry=own,
         )
+        self.embedding_cache = Counter(
+            "waypost_embedding_cache", "Texts looked up before they are embedded.",
+            ["outcome"], registry=own,
+        )  # fmt: skip
         self.in_progress = Gauge(
             "waypost_http_in_progress", "Requests in progress.",
             multiprocess_mode="livesum", registry=own,
@@ -70,6 +74,11 @@ class Metrics:
         self.seconds.labels(method).observe(seen.seconds)
         if seen.degraded:
             self.degraded.labels(method).inc()
+
+    def count_lookup(self, hits: int, misses: int) -> None:
+        """Texts whose vectors were remembered, and those that had to be embedded."""
+        self.embedding_cache.labels("hit").inc(hits)
+        self.embedding_cache.labels("miss").inc(misses)
 
     def render(self, figures: list[Figure]) -> bytes:
         """The exposition text: what was counted, then what the database says."""

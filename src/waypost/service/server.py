@@ -87,6 +87,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
         _end_with_parent()
         async with _opening(config) as engine:
             memories.engine = engine
+            engine.on_cache_lookup = metrics.count_lookup
             figures.append(DataFigures(engine.database))
             yield
             endpoint.draining = True
