@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from waypost.exceptions import SchemaTooNew, StorageCorrupt
 
-HEAD = "0003"
+HEAD = "0004"
 FOLDER = Path(__file__).with_name("migrations")
 OURS = frozenset({"alembic_version", "memories", "embedders"})
 """Tables that every database of Waypost has had since the first revision."""
