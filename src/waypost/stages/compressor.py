@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 LOCAL = "local"
 DEFAULT_MODEL = "gpt-4o-mini"
 # Changes whenever the same sources may give another summary.
-_FORMAT = 2
+_FORMAT = 3
 _IN_THREAD = 2_000
 _INSIGHTS = 5
 _INSIGHT_KINDS = ("decision", "outcome", "resolution")

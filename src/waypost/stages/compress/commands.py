@@ -7,6 +7,7 @@ nothing: ``expand`` gives back every command, and the retention measure judges t
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from waypost.model import SummaryLine
@@ -19,18 +20,21 @@ _MOST = 30
 
 
 def merge(lines: Iterable[SummaryLine]) -> tuple[SummaryLine, ...]:
-    """Join neighbouring commands that differ in one word; everything else stays as it is."""
-    merged: list[SummaryLine] = []
-    group: list[SummaryLine] = []
+    """Join commands that differ in one word, where the first of them stands; the rest stays."""
+    slots: list[list[SummaryLine]] = []
+    groups: dict[tuple[str, int], list[list[SummaryLine]]] = defaultdict(list)
     for line in lines:
-        if line.kind == "command" and _written([*group, line]) is not None:
-            group.append(line)
-            continue
-        merged += _closed(group)
-        group = [line] if _can_open(line) else []
-        if not group:
-            merged.append(line)
-    return (*merged, *_closed(group))
+        group = [line]
+        if _can_open(line):
+            words = line.text.split()
+            known = groups[words[0], len(words)]
+            found = next((one for one in known if _written([*one, line]) is not None), None)
+            if found is not None:
+                found.append(line)
+                continue
+            known.append(group)
+        slots.append(group)
+    return tuple(joined for group in slots for joined in _closed(group))
 
 
 def expand(text: str) -> list[str]:

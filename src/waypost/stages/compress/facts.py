@@ -40,6 +40,8 @@ STATEMENTS = frozenset(
     ("decision", "constraint", "outcome", "error", "resolution", "question", "statement")
 )
 _ANCHORS = 2
+# A statement with a cue needs two content words, a plain assertion three.
+_FEWEST_WORDS = (2, 3)
 _MAX_ERROR_LINE = 400
 
 _CUES = (
@@ -153,7 +155,7 @@ def extract(unit: Unit, *, bulk: bool, personal: bool) -> list[TypedFact]:
             TypedFact("command", tuple(token.form for token in content[:8]), text=unit.text)
         )
     kind = statement_kind(unit, bulk=bulk, personal=personal)
-    if kind and len(content) > 1:
+    if kind and len(content) >= _FEWEST_WORDS[kind == "statement"]:
         found.append(_statement(kind, unit.text, tokens, content))
     return found
 

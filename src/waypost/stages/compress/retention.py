@@ -51,12 +51,9 @@ class SummaryIndex:
     """The lines of a summary as forms, searchable by form."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = [tokenize(line) for line in lines]
-        readings = [
-            tokens
-            for line, whole in zip(lines, self.lines, strict=True)
-            for tokens in _readings(line, whole)
-        ]
+        read = [[tokenize(text) for text in expand(line)] for line in lines]
+        readings = [tokens for line in read for tokens in line]
+        self.lines = [[token for tokens in line for token in tokens] for line in read]
         self.forms = [[token.form for token in line if token.is_content] for line in readings]
         self.units = [[token.unit for token in line if token.is_content] for line in readings]
         self.negated = [any(token.negates for token in line) for line in readings]
@@ -117,12 +114,6 @@ def _windows(forms: list[str], width: int) -> Iterator[set[str]]:
     """Every stretch of a line of the given width; the whole line when it is no longer."""
     for start in range(max(1, len(forms) - width + 1)):
         yield set(forms[start : start + width])
-
-
-def _readings(line: str, whole: list[Token]) -> list[list[Token]]:
-    """A line as it can be read: itself, or each command that it stands for."""
-    texts = expand(line)
-    return [whole] if len(texts) == 1 else [tokenize(text) for text in texts]
 
 
 def measure(

@@ -37,7 +37,9 @@ _SHELL = frozenset(("sh", "bash", "shell", "console", "zsh"))
 _PROMPT = re.compile(r"^\s*(?:\$|>>>)\s+(?=\S)|^\s*(?:Action|Command|Tool call)\s*:\s*(?=\S)")
 _OPENING = re.compile(
     r"^(?:(?:ok|okay|sure|great|alright|thanks|thank you|certainly|of course|absolutely|well|hi|"
-    r"hello|hey|perfect|awesome|wow|oh|so|now|first|next|then)\b[,.!]*\s+)+(?=\S+\s+\S+)",
+    r"hello|hey|perfect|awesome|wow|oh|so|now|first|next|then|however|additionally|unfortunately|"
+    r"also|furthermore|moreover|in addition|therefore|alternatively|yes)\b[,.!]*\s+)+"
+    r"(?=\S+\s+\S+)",
     re.IGNORECASE,
 )
 _STAMP = re.compile(
