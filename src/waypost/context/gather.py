@@ -26,7 +26,9 @@ from waypost.model.vocabulary import LinkKind, MemoryType, Origin, Tier, Trust
 _RELEVANCE, _STAGE, _CRITICALITY, _RECENCY = 0.83, 0.08, 0.07, 0.02
 _COMPANY = 0.15
 _STANDING_VALUE = 0.50
-_STANDING_SHARE = 0.06
+_STANDING_SHARE = 0.05
+_STANDING_LEAST = 24
+_SMALL_BUDGET = 500
 _CITATION_VALUE = 0.30
 _LEFT_OVER_VALUE = 0.02
 _WINDOW_VALUE = 0.45
@@ -141,9 +143,11 @@ class Gatherer:
     def _standing(self, found: Found, recalled: set[str]) -> Iterable[Candidate]:
         """What is in force whatever is asked: the most important first, within a small share.
 
-        The rest only fills what is left over, or comes in because it was recalled.
+        The rest only fills what is left over, or comes in because it was recalled. A small
+        budget belongs to the question; a short rule fits into any.
         """
-        room = int(self._max_tokens * _STANDING_SHARE)
+        share = int((self._max_tokens - _SMALL_BUDGET) * _STANDING_SHARE)
+        room = max(_STANDING_LEAST, share)
         for memory in found.scene.standing:
             if memory.memory_id in recalled:
                 continue
