@@ -57,8 +57,8 @@ def test_the_reader_takes_the_latest_thing_it_remembers() -> None:
 
 
 def test_with_memory_more_is_solved_in_fewer_turns(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--worlds", "1", "--sessions", "18", "--json"])
+    main(["--worlds", "1", "--sessions", "12", "--json"])
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert figures["tasks"] == 12
+    assert figures["tasks"] == 8
     assert figures["success"]["with"] > figures["success"]["without"]
     assert figures["turns_saved"] > 0
