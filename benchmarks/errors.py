@@ -97,7 +97,7 @@ class Recall:
     async def _record(self, run: Run, label: Label, task: str) -> None:
         error = await self.memory.record_error(
             label.error_type,
-            label.description,
+            label.description.replace("\x00", ""),
             task_id=task,
             error_severity=label.severity,
         )

@@ -145,6 +145,8 @@ class ErrorSuite:
             await memory.record_error("execution", "")
         with pytest.raises(InvalidInput, match="error_severity"):
             await memory.record_error("execution", "bad", error_severity=7)
+        with pytest.raises(InvalidInput, match="NUL"):
+            await memory.record_error("execution", "bad \x00 byte")
         with pytest.raises(InvalidInput, match="colour"):
             await memory.record_error("execution", "bad", colour="red")
         assert await memory.get_error_history() == []

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from waypost.errors.patterns import find_patterns
 from waypost.errors.severity import SEVERE, severity_of
@@ -31,6 +31,7 @@ from waypost.model import (
 )
 from waypost.model.base import Value
 from waypost.model.memory import Unit
+from waypost.model.storable import check_content, refuse_unstorable
 from waypost.model.vocabulary import ERROR
 from waypost.store import errors as rows
 from waypost.store import hierarchy
@@ -59,6 +60,12 @@ class NewError(Value):
     error_severity: Unit | None = None
     recorded_at: UtcTime | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_text(self) -> NewError:
+        check_content(self.error_description)
+        refuse_unstorable(self)
+        return self
 
 
 class ErrorTracker:
