@@ -208,10 +208,14 @@ def _plainly_too_long(candidate: Candidate, version: AnyVersion, room: int) -> b
 
 def _represent(selection: Selection, waiting: Sequence[Candidate]) -> None:
     """Let the summary of a stage, or of its task, stand for memories that found no room."""
+    too_long: set[str] = set()
     for candidate in waiting:
         for stand_in in candidate.stand_ins:
+            if stand_in.entry_id in too_long:
+                continue
             if stand_in.entry_id in selection.chosen or _stands_in(selection, candidate, stand_in):
                 break
+            too_long.add(stand_in.entry_id)
 
 
 def _stands_in(selection: Selection, candidate: Candidate, stand_in: StandIn) -> bool:
