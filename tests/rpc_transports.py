@@ -23,6 +23,7 @@ from waypost.service.keys import SharedSecret
 from waypost.service.limits import Limits
 from waypost.service.metrics import Metrics
 from waypost.service.rpc import Dispatcher
+from waypost.service.server import KEEP_ALIVE_SECONDS
 from waypost.service.stdio import serve_lines
 
 Send = Callable[[bytes], Awaitable[bytes | None]]
@@ -112,7 +113,13 @@ class _Server(uvicorn.Server):
 async def serving(app: Any) -> AsyncIterator[str]:
     """Run an application on a free port of the loopback interface, in this event loop."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on")
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     await server.ready.wait()

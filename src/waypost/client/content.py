@@ -46,7 +46,7 @@ class RemoteContent:
     retrieve = remote(_LIBRARY.retrieve, Operation("content.retrieve", params=_transformed))
     get = remote(_LIBRARY.get, Operation("content.get", "item"))
     query = remote(_LIBRARY.query, Operation("content.query", "items", _criteria))
-    cite = remote(_LIBRARY.cite, Operation("content.cite"))
+    cite = remote(_LIBRARY.cite, Operation("content.cite", "citation"))
     clear = remote(_LIBRARY.clear, Operation("content.clear", "cleared"))
 
     async def open(self, content_id: str) -> AsyncIterator[bytes]:

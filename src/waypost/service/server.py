@@ -42,6 +42,9 @@ from waypost.service.stdio import serve_lines
 from waypost.store import vectors
 
 REMEMBERED_AGENTS = 1000
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep idle connections, or one would close just as it is used again."""
+
 START_SECONDS = 120
 """A worker that has not answered for this long is replaced; a slow start is no reason to."""
 
@@ -151,6 +154,7 @@ def run(config: ServiceConfig, listening: socket.socket) -> None:
         access_log=False,
         server_header=False,
         http="httptools",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_worker_healthcheck=START_SECONDS,
         timeout_graceful_shutdown=int(config.limits.shutdown_seconds) or 1,
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
-from waypost.content.citation import CITATION_TOKENS
+from waypost.content.citation import CITATION_TOKENS, Citation
 from waypost.memory import MemoryManager
 from waypost.model import (
     CallerId,
@@ -150,15 +150,14 @@ class CiteParams(ContentParams):
 
 
 class CiteResult(Value):
-    content_id: str
     text: str
-    line: str
+    citation: Citation
 
 
 async def cite(memory: MemoryManager, params: CiteParams) -> CiteResult:
     """The citation that stands for an item in a conversation, in at most ``tokens`` tokens."""
     citation = await memory.content(params.run_id).cite(params.content_id, params.tokens)
-    return CiteResult.model_construct(**vars(citation))
+    return CiteResult.model_construct(text=citation.text, citation=citation)
 
 
 class ReadParams(ContentParams):
