@@ -168,6 +168,9 @@ class RetentionSuite:
             await stranger.restore(stored.memory_id)
         with pytest.raises(NotFound):
             await stranger.archive.get(stored.memory_id)
+        for refused in (memory.restore("nonsense"), memory.archive.get("nonsense")):
+            with pytest.raises(InvalidInput, match="not a memory id"):
+                await refused
         assert (await stranger.restore()).restored_count == 0
         assert await memory.archive.count() == 1
 

@@ -106,6 +106,12 @@ async def test_what_cannot_be_stored_is_refused_with_a_reason(memory: MemoryMana
         memory.project("bank", max_items=0)
     with pytest.raises(InvalidInput, match="colour"):
         await memory.project("bank").search("vault", colour="blue")
+    note = await memory.add_memory("A note", project_id="bank")
+    with pytest.raises(InvalidInput, match="not one of task, project, global"):
+        await memory.promote(note.memory_id, "universe")
+    assert (
+        await memory.task("t").add_tool_output("ls", {"seen": {7}})
+    ).content == '{"seen": "{7}"}'
 
 
 async def test_what_a_view_takes_away_is_gone_from_working_memory_too(

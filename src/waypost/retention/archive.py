@@ -31,6 +31,7 @@ from waypost.store import memories as repository
 from waypost.store.database import Database
 from waypost.store.memories import chunks
 from waypost.store.tables import archive_entries
+from waypost.validation import checked_id
 
 BUNDLE_SIZE = 500
 
@@ -107,7 +108,7 @@ class Archive:
 
     async def get(self, memory_id: str) -> MemoryRecord:
         """Read one archived memory without bringing it back."""
-        found = await self._lines([memory_id])
+        found = await self._lines([checked_id(memory_id)])
         if not found:
             raise NotFound(f"no archived memory {memory_id} for agent {self._agent_id!r}")
         return record_of(found[0])

@@ -22,7 +22,7 @@ from waypost.retention.erasure import AgentIndex, Eraser
 from waypost.retention.objects import ObjectStore
 from waypost.retention.pruner import Pruner
 from waypost.store.database import Database
-from waypost.validation import checked
+from waypost.validation import checked, checked_id
 from waypost.working import WorkingMemory
 
 
@@ -71,7 +71,8 @@ class Keeper:
         ids = [memory_ids] if isinstance(memory_ids, str) else memory_ids
         if ids is not None and where is not None:
             raise InvalidInput("restore takes ids or a filter, not both")
-        return await self.archive.restore(ids, where=where, progress=progress)
+        wanted = None if ids is None else [checked_id(one) for one in ids]
+        return await self.archive.restore(wanted, where=where, progress=progress)
 
     async def erase(
         self,

@@ -42,11 +42,15 @@ class ProjectMemoryStore(TierView):
     ) -> MemoryRecord:
         """Note what went wrong and what was learned from it."""
         text = (
-            failure if isinstance(failure, str) else json.dumps(dict(failure), ensure_ascii=False)
+            failure
+            if isinstance(failure, str)
+            else json.dumps(dict(failure), ensure_ascii=False, default=str)
         )
         tags = (code,) if code else ()
-        details = {"failure": failure if isinstance(failure, str) else dict(failure),
-                   "lesson": lesson}  # fmt: skip
+        details = {
+            "failure": failure if isinstance(failure, str) else json.loads(text),
+            "lesson": lesson,
+        }
         return await self._keep(f"{text}\nLesson: {lesson}", FAILURE, 0.85, tags, details)
 
     async def add_pattern(self, pattern: str, domain: str) -> MemoryRecord:

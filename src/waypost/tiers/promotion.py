@@ -20,6 +20,7 @@ from waypost.store import memories
 from waypost.store.database import Database
 from waypost.store.tables import links, tasks
 from waypost.store.tables import memories as table
+from waypost.validation import checked_choice
 from waypost.write.writer import Writer
 
 PROVENANCE = "promoted_from"
@@ -102,7 +103,7 @@ def _target(memory: MemoryRecord, to: Tier | str | None, project_id: str | None)
     if memory.tier is Tier.GLOBAL:
         raise InvalidInput("a global memory cannot be promoted further")
     above = Tier.PROJECT if memory.tier is Tier.TASK and project_id else Tier.GLOBAL
-    wanted = above if to is None else Tier(to)
+    wanted = above if to is None else checked_choice(Tier, to)
     if wanted is Tier.PROJECT and above is Tier.GLOBAL and memory.tier is Tier.TASK:
         raise InvalidInput("the task belongs to no project; pass project_id to promote into one")
     if wanted is not above:

@@ -46,8 +46,12 @@ class TaskMemoryStore(TierView):
     async def add_tool_output(
         self, tool_id: str, output: Any, stage_id: str | None = None
     ) -> MemoryRecord:
-        """Note what a tool returned: text as it is, anything else as JSON."""
-        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        """Note what a tool returned: text as it is, anything else as JSON, or else in words."""
+        text = (
+            output
+            if isinstance(output, str)
+            else json.dumps(output, ensure_ascii=False, default=str)
+        )
         return await self._add(
             text or "(empty output)",
             kind=TOOL_OUTPUT,
