@@ -44,6 +44,11 @@ class AgentLoop:
         self.tools = {tool.name: tool for tool in tools}
         self.sub_agents = dict(sub_agents or {})
         self.configuration = configuration or AgentConfiguration()
+        if not isinstance(memory, MemoryManager):
+            raise InvalidInput(
+                "AgentLoop records its runs and needs the memory of an open engine; "
+                "with a client's memory use MemoryEnabledAgent"
+            )
         if len(self.tools) != len(tools):
             raise InvalidInput("two tools have the same name")
 

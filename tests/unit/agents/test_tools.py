@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+from typing import Any
+
 import pytest
 
-from tests.scripted_agents import (
-    measure,
-    visit,
-)
+import waypost
+from tests.scripted_agents import measure, visit
 from waypost import MemoryManager
-from waypost.agents import (
-    AgentLoop,
-    RunContext,
-    Tool,
-    tool,
-)
+from waypost.agents import AgentLoop, MemoryEnabledAgent, RunContext, Tool, tool
 from waypost.chat.openai_compatible import OpenAICompatibleChat
 from waypost.exceptions import InvalidInput
 
@@ -37,6 +33,15 @@ def test_a_tool_without_words_or_types_is_refused() -> None:
         tool(silent)
     with pytest.raises(InvalidInput, match="needs a type"):
         tool(untyped)
+
+
+async def test_a_memory_on_a_server_is_refused_with_what_works(chat: OpenAICompatibleChat) -> None:
+    claims = base64.urlsafe_b64encode(b'{"sub": "clerk"}').decode()
+    token = f"x.{claims}.x"
+    remote: Any = waypost.Client("http://127.0.0.1:9", token=token).agent("clerk")
+    with pytest.raises(InvalidInput, match="use MemoryEnabledAgent"):
+        AgentLoop(chat, remote)
+    assert MemoryEnabledAgent(remote).memory is remote
 
 
 async def test_two_tools_of_one_name_and_an_empty_goal_are_refused(
