@@ -77,6 +77,16 @@ class SearchSuite:
         assert by_meaning[0] == NOTES[2]
         assert "text" not in {name for name, _, _ in answer.found_by(0)}
 
+    @pytest.mark.parametrize("place", [{"run_id": "trip"}, {"task_id": "trip"}])
+    async def test_an_answer_is_found_through_the_question_before_it(
+        self, engine: Engine, search: Search, memory: MemoryManager, place: dict[str, str]
+    ) -> None:
+        said = ("Which hotel did you book in Lisbon?", "The blue one near the river")
+        await memory.add_memories([{"content": text, "kind": "note", **place} for text in said])
+        contents, answer = await self.found(engine, search, "Lisbon hotel")
+        assert contents == list(said)
+        assert "context" in {name for name, _, _ in answer.found_by(1)}
+
     async def test_limit_and_filter_are_kept(
         self, engine: Engine, search: Search, memory: MemoryManager, notes: dict[str, str]
     ) -> None:

@@ -58,16 +58,21 @@ _FREQUENCY = text(
     "SELECT count(*) FROM (SELECT 1 FROM memories WHERE agent_id = :agent_id "
     f"AND {TERMS} @> ARRAY[CAST(:term AS text)] LIMIT :most) AS counted"
 ).bindparams(bindparam("term", type_=Text))
-_NEIGHBOURS = text(
-    """
-    SELECT near.row_id FROM memories AS hit CROSS JOIN LATERAL (
-        (SELECT row_id FROM memories WHERE agent_id = :agent_id AND run_id = hit.run_id
+_IN_RUN = "run_id = hit.run_id"
+_IN_TASK = "hit.run_id IS NULL AND run_id IS NULL AND task_id = hit.task_id"
+_BESIDE = """
+        (SELECT row_id FROM memories WHERE agent_id = :agent_id AND {episode}
             AND (timestamp, row_id) < (hit.timestamp, hit.row_id)
             ORDER BY timestamp DESC, row_id DESC LIMIT 2)
         UNION ALL
-        (SELECT row_id FROM memories WHERE agent_id = :agent_id AND run_id = hit.run_id
+        (SELECT row_id FROM memories WHERE agent_id = :agent_id AND {episode}
             AND (timestamp, row_id) > (hit.timestamp, hit.row_id)
             ORDER BY timestamp, row_id LIMIT 2)
+"""
+_NEIGHBOURS = text(
+    f"""
+    SELECT near.row_id FROM memories AS hit CROSS JOIN LATERAL (
+        {_BESIDE.format(episode=_IN_RUN)} UNION ALL {_BESIDE.format(episode=_IN_TASK)}
     ) AS near WHERE hit.agent_id = :agent_id AND hit.row_id = ANY(:rows)
     """
 )
