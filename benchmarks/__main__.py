@@ -42,6 +42,7 @@ BENCHMARKS = (
     Benchmark("speed", "speed", ("--n", "100000")),
     Benchmark("context", "context", data=DATA),
     Benchmark("compression", "compression", data=DATA),
+    Benchmark("local-model", "compression", ("--local-model", "--every", "40"), DATA),
     Benchmark("errors", "errors", data=DATA),
     Benchmark("content", "content", data=DATA),
     Benchmark("tasks", "tasks"),
