@@ -100,3 +100,8 @@ def test_every_kind_of_line_break_is_indented(break_: str) -> None:
 def test_ordinary_text_is_shown_as_it_was_written() -> None:
     text = "Łódź café 👩‍💻 {'a': [1, 2]} — 'quoted' <b>tag</b> 50 % #4"
     assert f"- {text}\n" in context(text)
+
+
+def test_code_keeps_its_indentation() -> None:
+    quoted = Fence(AGENT).quote("    def total(items):\n\n        return sum(items)  \n")
+    assert quoted == "- def total(items):\n      return sum(items)\n"

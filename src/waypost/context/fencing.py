@@ -12,6 +12,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from hashlib import blake2s
+from textwrap import dedent
 
 _LINE_BREAKS = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 # Control characters, bidirectional overrides, zero-width marks, tag characters: text a reader
@@ -38,9 +39,12 @@ class Fence:
         return "- " + "\n  ".join(self.lines(text)) + "\n"
 
     def lines(self, text: str) -> list[str]:
-        """The visible lines of a recalled text, none of them able to act as a delimiter."""
-        cleaned = (line.strip() for line in clean(self._without_mark(text)).split("\n"))
-        return [line for line in cleaned if line] or ["(empty)"]
+        """The visible lines of a recalled text, none of them able to act as a delimiter.
+
+        Lines keep their indentation against each other, which carries meaning in code.
+        """
+        shown = dedent(clean(self._without_mark(text))).split("\n")
+        return [line.rstrip() for line in shown if line.strip()] or ["(empty)"]
 
     def _without_mark(self, text: str) -> str:
         text = _INVISIBLE.sub("", text)
