@@ -1,7 +1,7 @@
 """The cheapest a hybrid search can be: bare structures, no records, no reasons, no database.
 
 Each is built from the stored rows and answers with ten row numbers: vectors by sign bits and
-rescoring, text by BM25 over plain postings, and, for reference, text by SQLite's own FTS5.
+rescoring, text by SQLite's own FTS5, and, stricter, text by BM25 over plain postings in memory.
 Written apart from the library's index, so that it is a yardstick and not an echo.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from Stemmer import Stemmer
 
 from waypost.store.sqlite import driver
 
@@ -99,7 +100,11 @@ class TextFloor:
 
 
 class FtsFloor:
-    """SQLite's full-text index, asked for any of the words of a question."""
+    """SQLite's full-text index, asked for any of the words of a question.
+
+    ``search`` leaves out words that more than a twentieth of the rows have, as anyone would who
+    wants an answer soon; ``search_all`` asks for every word.
+    """
 
     def __init__(self, database: Path, file: Path) -> None:
         self._connection = driver().connect(str(file), isolation_level=None)
@@ -113,11 +118,27 @@ class FtsFloor:
             read(database, f"SELECT row_id, content FROM memories WHERE {_ACTIVE}"),
         )
         self._connection.execute("COMMIT")
+        self._connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab(turns, row)")
+        counts = self._connection.execute("SELECT term, doc FROM terms").fetchall()
+        self._owners = dict(counts)
+        self._common = self._connection.execute("SELECT max(rowid) FROM turns").fetchone()[0] // 20
+        self._stem = Stemmer("porter").stemWord
 
     def search(self, question: str) -> list[int]:
-        words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question))
+        words = {word: self._count(word) for word in re.findall(r"\w+", question)}
+        rare = [word for word, count in words.items() if count <= self._common]
+        return self._any_of(rare or [min(words, key=words.__getitem__)])
+
+    def search_all(self, question: str) -> list[int]:
+        return self._any_of(re.findall(r"\w+", question))
+
+    def _count(self, word: str) -> int:
+        return self._owners.get(self._stem(word.lower()), 0)
+
+    def _any_of(self, words: Sequence[str]) -> list[int]:
+        wanted = " OR ".join(f'"{word}"' for word in words)
         query = "SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY rank LIMIT ?"
-        return [row[0] for row in self._connection.execute(query, (words, BEST))]
+        return [row[0] for row in self._connection.execute(query, (wanted, BEST))]
 
     def close(self) -> None:
         self._connection.close()

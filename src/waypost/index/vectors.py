@@ -17,6 +17,9 @@ from waypost.index.rows import Floats, Slots
 
 BLOCK_ROWS = 1 << 14
 EXACT_ROWS = 5_000
+AT_ONCE = 256
+"""Vectors measured in one product: they fit the cache, and are too few for the linear algebra
+library to wake its other threads, which would then spin on cores that other callers need."""
 _SAMPLE = 1 << 14
 _FARTHEST = np.uint16((1 << 16) - 1)
 
@@ -56,8 +59,12 @@ class VectorColumn:
         return widen(found)
 
     def cosines(self, slots: Slots, query: Floats) -> Floats:
-        found: Floats = np.maximum(self.get(slots) @ query, np.float32(0))
-        return found
+        """Cosines to the query, nothing below 0."""
+        found = np.empty(len(slots), np.float32)
+        for start in range(0, len(slots), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            found[part] = self.get(slots[part]) @ query
+        return np.maximum(found, np.float32(0), out=found)
 
     def nearest(self, query: Floats, eligible: NDArray[np.bool_], count: int) -> Slots:
         """At least ``count`` of the eligible slots nearest to the query, if there are as many."""
