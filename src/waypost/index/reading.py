@@ -43,7 +43,7 @@ RANK_ALL_ROWS = 2_000
 PER_ROUTE = 200
 """How many rows each route may nominate beyond that."""
 
-MEASURED = 1_000
+MEASURED = 700
 ROWS_PER_EXTRA = 400
 """Sign bits are coarse: so many of the nearest are measured exactly, and one more for every
 so many rows held, before the best of them are nominated."""

@@ -60,10 +60,12 @@ class VectorColumn:
 
     def cosines(self, slots: Slots, query: Floats) -> Floats:
         """Cosines to the query, nothing below 0."""
-        found = np.empty(len(slots), np.float32)
-        for start in range(0, len(slots), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            found[part] = self.get(slots[part]) @ query
+        found = np.zeros(len(slots), np.float32)
+        for block, places, picked in self._by_block(slots):
+            if block < len(self.blocks):
+                for start in range(0, len(places), AT_ONCE):
+                    part = slice(start, start + AT_ONCE)
+                    found[picked[part]] = widen(self.blocks[block][places[part]]) @ query
         return np.maximum(found, np.float32(0), out=found)
 
     def nearest(self, query: Floats, eligible: NDArray[np.bool_], count: int) -> Slots:
@@ -102,15 +104,14 @@ class VectorColumn:
 
     def _by_block(self, slots: Slots) -> list[tuple[int, Slots, Slots]]:
         """Group slots by the block they lie in: block, places in it, positions in ``slots``."""
-        blocks = slots // BLOCK_ROWS
-        first = int(blocks[0]) if len(blocks) else 0
-        if (blocks == first).all():
-            return [(first, slots - first * BLOCK_ROWS, np.arange(len(slots)))]
-        groups = []
-        for block in np.unique(blocks).tolist():
-            picked = np.flatnonzero(blocks == block)
-            groups.append((block, slots[picked] - block * BLOCK_ROWS, picked))
-        return groups
+        order = np.argsort(slots, kind="stable")
+        ordered = slots[order]
+        blocks = np.unique(ordered // BLOCK_ROWS)
+        borders = np.searchsorted(ordered, blocks * BLOCK_ROWS).tolist() + [len(slots)]
+        return [
+            (block, ordered[start:end] - block * BLOCK_ROWS, order[start:end])
+            for block, start, end in zip(blocks.tolist(), borders, borders[1:], strict=False)
+        ]
 
 
 def sign_bits(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
