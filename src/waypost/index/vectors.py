@@ -107,7 +107,7 @@ class VectorColumn:
         order = np.argsort(slots, kind="stable")
         ordered = slots[order]
         blocks = np.unique(ordered // BLOCK_ROWS)
-        borders = np.searchsorted(ordered, blocks * BLOCK_ROWS).tolist() + [len(slots)]
+        borders = [*np.searchsorted(ordered, blocks * BLOCK_ROWS).tolist(), len(slots)]
         return [
             (block, ordered[start:end] - block * BLOCK_ROWS, order[start:end])
             for block, start, end in zip(blocks.tolist(), borders, borders[1:], strict=False)
