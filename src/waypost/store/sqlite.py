@@ -42,7 +42,9 @@ def has_wal_reset_race(version: tuple[int, ...]) -> bool:
 
 class SqliteBackend:
     dialect = "sqlite"
-    readers = 4
+    readers = 2
+    """Most of a read is Python and numpy: with more threads they wait for the interpreter, and 100
+    callers at once get a third less done. A second one answers while the first is busy long."""
 
     def __init__(self, path: str) -> None:
         self.in_memory = path == ":memory:"
