@@ -129,7 +129,7 @@ def object_store(url: str | None, database_file: Path | None, *, in_memory: bool
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write aside, flush to disk, rename, flush the folder."""
+    """Replace a file durably: a crash leaves the old content or the new one, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with draft.open("wb") as file:
         file.write(data)

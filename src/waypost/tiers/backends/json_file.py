@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from waypost.exceptions import StorageCorrupt, StorageUnavailable
 from waypost.model.context import ContextItem
+from waypost.retention.objects import write_file
 from waypost.tiers.backends.in_memory import InMemoryBackend
 
 _FORMAT = "waypost-items-1"
@@ -104,7 +105,7 @@ class JsonFileBackend(InMemoryBackend):
             "format": _FORMAT,
             "items": [item.model_dump(mode="json") for item in self.list_all()],
         }
-        replace_file(self._path, json.dumps(document, ensure_ascii=False).encode())
+        write_file(self._path, json.dumps(document, ensure_ascii=False).encode())
         self._journal.truncate(0)
         os.fsync(self._journal.fileno())
         self._saved_at = self._timer()
@@ -123,21 +124,6 @@ class JsonFileBackend(InMemoryBackend):
             super().delete(change["delete"])
         else:
             super().clear()
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that a crash leaves the old content or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with draft.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _locked(path: Path) -> Any:
